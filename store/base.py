@@ -1,0 +1,87 @@
+"""What the packer asks of a store, and the plain values that pass between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from .records import Record, Written
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who is asking: an agent and the teams it belongs to."""
+
+    agent_id: str
+    teams: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Exact filters of a read; None means all. `path` is a prefix of whole path segments, `since`/`until` half-open."""
+
+    scope: str | None = None
+    bucket: str | None = None
+    team_id: str | None = None
+    path: str | None = None
+    memory_type: str | None = None
+    status: str | None = None
+    source: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    exclude_ids: tuple[str, ...] = ()
+    history: bool = False  # also superseded records
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One passage that bears on the query: record id, 0-based passage ordinal, score (higher is better)."""
+
+    id: str
+    ordinal: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One record above the relevance floor; `rank` counts from 1; a near-duplicate names the id that stands for it."""
+
+    id: str
+    rank: int
+    score: float
+    duplicate_of: str | None = None
+    reason: str = ""  # restore only: why it is here (pinned, open, decision, recent)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The outcome of the candidate stage: records by rank, their passages best first, and how they were found.
+
+    `hits` holds passages of records that are no duplicates only, in the one deterministic order of the ladder's
+    first part. `plan` is JSON-ready: mode, arms, terms, matched, depth, floor, filters, empty_filter, degraded.
+    """
+
+    items: tuple[Candidate, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    plan: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Store(Protocol):
+    """Records in, candidates and records out. Every read takes the viewer and sees only what is visible to it."""
+
+    def remember_many(self, records: Sequence[Mapping[str, Any]], viewer: Viewer) -> list[Written]: ...
+
+    def candidates(self, query: str, filters: Filters, viewer: Viewer, depth: int) -> Candidates: ...
+
+    def restore(self, filters: Filters, viewer: Viewer, depth: int) -> Candidates: ...
+
+    def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]: ...
+
+    def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]: ...
+
+    def export(self, viewer: Viewer | None) -> Iterable[dict[str, Any]]: ...
+
+    def close(self) -> None: ...
