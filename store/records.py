@@ -36,7 +36,7 @@ def parse_id(text: object) -> tuple[Kind, int] | None:
 
 def key_of(kind: str, n: int) -> int:
     """The integer that stands for an id in the store."""
-    return n * _SLOTS + _KINDS.index(kind)  # type: ignore[arg-type]
+    return n * _SLOTS + _KINDS.index(kind)
 
 
 def id_of(key: int) -> str:
