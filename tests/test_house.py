@@ -50,7 +50,9 @@ def shown(path: Path) -> str:
 @cache
 def sources() -> tuple[Path, ...]:
     """Every Python file of the four packages."""
-    return tuple(sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")))
+    found = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    assert found, "the rules about the tree need the tree"
+    return tuple(found)
 
 
 @cache
