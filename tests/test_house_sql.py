@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The only functions whose result may stand inside SQL text: they take integers and return them as literals.
 SQL_LITERAL_HELPERS = frozenset({"int_list"})
-SQL_CALLS = frozenset({"execute", "executemany", "query", "sql"})
+# Methods that take a statement first: those of a DuckDB connection and those of the store's own session.
+SQL_CALLS = frozenset({"execute", "executemany", "sql", "run", "rows", "row", "value", "arrays", "stream"})
 SQL_START = re.compile(
     r"\s*(ALTER|ATTACH|BEGIN|CHECKPOINT|COPY|CREATE|DELETE|DETACH|DROP|EXPORT|IMPORT|INSERT|INSTALL|LOAD|MERGE|PRAGMA|SELECT"
     r"|SET|TRUNCATE|UPDATE|VACUUM|WITH)\s",
@@ -96,7 +97,10 @@ def assembled_sql(tree: ast.Module) -> list[int]:
     for scope in scopes:
         names = constants | assigned(scope)
         for call in own_nodes(scope):
-            if not (isinstance(call, ast.Call) and called(call) in SQL_CALLS and call.args):
+            if not (isinstance(call, ast.Call) and call.args):
+                continue
+            # A list's append takes one argument, the session's takes a statement and columns.
+            if called(call) not in SQL_CALLS and not (called(call) == "append" and len(call.args) == 2):
                 continue
             statement = call.args[0]
             values = names.get(statement.id, []) if isinstance(statement, ast.Name) else [statement]
@@ -128,6 +132,9 @@ def test_sql_is_never_put_together() -> None:
         ("q = 'SELECT 1'\nq += where\ndb.execute(q)", [3]),
         ("q = f'SELECT {column} FROM t'", [1]),
         ("class C:\n    def f(self):\n        self.db.execute(f'{name}')", [3]),
+        ("session.rows(f'{head} WHERE x')", [1]),
+        ("session.append(f'{head}', columns)", [1]),
+        ("lines.append(f'{head}')", []),
         ("db.execute('SELECT ?', [value])", []),
         ("def f(q):\n    db.execute(q)\ndef g():\n    q = f'hello {name}'", []),
         ("db.execute(load('candidates'), [value])", []),
