@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -61,27 +61,41 @@ class Candidates:
     """The outcome of the candidate stage: records by rank, their passages best first, and how they were found.
 
     `hits` holds passages of records that are no duplicates only, in the one deterministic order of the ladder's
-    first part. `plan` is JSON-ready: mode, arms, terms, matched, depth, floor, filters, empty_filter, degraded.
+    first part. `records` are the whole records of the first candidates that are no duplicates, as many as were asked
+    for. `plan` is JSON-ready: mode, arms, terms, matched, depth, floor, filters, empty_filter, degraded.
     """
 
     items: tuple[Candidate, ...] = ()
     hits: tuple[Hit, ...] = ()
+    records: Mapping[str, Record] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Store(Protocol):
     """Records in, candidates and records out. Every read takes the viewer and sees only what is visible to it."""
 
-    def remember_many(self, records: Sequence[Mapping[str, Any]], viewer: Viewer) -> list[Written]: ...
+    def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
 
-    def candidates(self, query: str, filters: Filters, viewer: Viewer, depth: int) -> Candidates: ...
+    def candidates(
+        self, text: str, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()
+    ) -> Candidates: ...
 
-    def restore(self, filters: Filters, viewer: Viewer, depth: int) -> Candidates: ...
+    def restore(
+        self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()
+    ) -> Candidates: ...
 
     def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]: ...
 
+    def get(self, one: str, viewer: Viewer) -> Record: ...
+
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]: ...
 
-    def export(self, viewer: Viewer | None) -> Iterable[dict[str, Any]]: ...
+    def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]: ...
+
+    def stats(self, viewer: Viewer) -> dict[str, Any]: ...
+
+    def probe(self) -> None: ...
+
+    def merge(self) -> None: ...
 
     def close(self) -> None: ...

@@ -39,6 +39,11 @@ def key_of(kind: str, n: int) -> int:
     return n * _SLOTS + _KINDS.index(kind)
 
 
+def number_of(key: int) -> int:
+    """The number within its kind of a key."""
+    return key // _SLOTS
+
+
 def id_of(key: int) -> str:
     """Inverse of `key_of` over `parse_id`: the public id of a key."""
     return format_id(_KINDS[key % _SLOTS], key // _SLOTS)
@@ -82,7 +87,6 @@ class Record:
     supersedes: str | None = None
     superseded_by: str | None = None
     deleted_at: datetime | None = None
-    tokens: int | None = None  # of the content, o200k_base, where counted at write time
 
 
 @dataclass(frozen=True, slots=True)

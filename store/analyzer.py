@@ -1,0 +1,363 @@
+"""Text to search terms: words, stems, CJK bigrams, identifiers, and their 64-bit keys.
+
+Both sides of a search go through the same steps: split at blanks, Unicode NFKC (UAX #15), then one scan that knows
+URLs, e-mail addresses, names of languages (``C++``), numbers, identifiers and paths, emoji, and runs of scripts that
+are written without blanks. A query is only ever words: there is no operator syntax and no input is an error.
+
+Stop words are neither indexed nor searched, so a query of nothing but stop words has no terms and matches nothing.
+Every function here is linear in the length of its text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import regex
+import Stemmer
+
+__all__ = [
+    "MAX_SIGNATURE_KEYS",
+    "MAX_TERM_CHARS",
+    "NEGATIONS",
+    "STOP_WORDS",
+    "index_keys",
+    "index_terms",
+    "query_speaker_terms",
+    "query_terms",
+    "signature",
+    "speaker_key",
+    "speaker_keys",
+    "speaker_term",
+    "speaker_terms",
+    "term_key",
+]
+
+MAX_TERM_CHARS: Final = 64
+MAX_SIGNATURE_KEYS: Final = 256
+_MAX_PARTS: Final = 16
+
+NEGATIONS: Final[frozenset[str]] = frozenset(
+    "cannot neither never no nobody none nor not nothing nowhere without".split()
+)
+STOP_WORDS: Final[frozenset[str]] = NEGATIONS | frozenset(
+    """
+    a about after again all also am an and any are as at be because been before being between both but by can could
+    did do does doing done down during each eg either else etc even ever few for from further get gets getting got had
+    has have having he her here hers herself him himself his how i ie if in into is it its itself just let me might
+    more most much must my myself of off on once only or other our ours ourselves out over own please quite rather
+    really s same shall she should so some such t than that the their theirs them themselves then there these they
+    this those though through to too under until up upon us very was we were what when where whether which while who
+    whom whose why will with would yet you your yours yourself yourselves
+    """.split()
+)
+_NOT_A_VERB: Final = frozenset(("AM", "AS", "CAN", "IT", "US", "WHO"))  # stop words that are names in capitals
+_PARTICLES: Final = frozenset("はがをにのとでもへや")
+_SPEAKER: Final = "\x01speaker:"
+
+Side = Literal["index", "query", "signature"]
+
+_CJK: Final = (
+    r"[[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々〆〇\u3099\u309a]"
+    r"&&[\p{L}\p{M}〇]]"
+)
+_HEAD: Final = rf"[[\p{{L}}\p{{N}}_]--{_CJK}]"
+_BODY: Final = rf"[[\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d]--{_CJK}]"
+_WORD: Final = rf"{_HEAD}{_BODY}*+"
+_PICTURE: Final = r"\p{Extended_Pictographic}\p{EMod}?[\U000e0020-\U000e007f]*+"
+_TOKEN: Final = regex.compile(
+    rf"""
+      (?:(?:https?|ftp|file|wss?|git|ssh)://|www\.)(?P<url>[[^\s<>"'`|\p{{Ps}}\p{{Pe}}、。]--{_CJK}]++)
+    | (?P<mail>(?<!{_BODY})[\w.+%-]++@[\w-]++(?:\.[\w-]++)++)
+    | (?P<lang>(?<!{_BODY})(?:[A-Za-z][A-Za-z0-9]*+\+\+|[A-Za-z]\#|(?<![.\w])\.(?i:net)(?=\W|$))(?!{_BODY}))
+    | (?P<emoji>\p{{Regional_Indicator}}{{2}}|[0-9\#*]\u20e3|{_PICTURE}(?:\u200d{_PICTURE})*+)
+    | (?P<cjk>{_CJK}++)
+    | (?P<grouped>(?<!{_BODY})[0-9]{{1,3}}(?:,[0-9]{{3}})++(?:\.[0-9]++)?+(?![,.]?{_BODY}))
+    | (?P<issue>\#[0-9]++(?!{_BODY}))
+    | (?P<word>{_WORD}(?:(?:::|[-./\\:@'&]){_WORD}){{0,{_MAX_PARTS - 1}}}+)
+    """,
+    regex.V1 | regex.VERBOSE,
+)
+_LONG_MARKS: Final = regex.compile(r"(\p{M}{30})\p{M}++")
+_INVISIBLE: Final = regex.compile(r"[\u00ad\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef\u0640]++")
+_ACCENT: Final = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Cyrillic}])[\p{Mn}\p{Me}]++")
+_CAMEL: Final = regex.compile(r"(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})")
+_SPLIT: Final = regex.compile(r"[^\p{L}\p{M}\p{N}]++")
+_VERSION: Final = regex.compile(r"[vV]([0-9]++(?:\.[0-9A-Za-z]++)++)(?=$|[-+])")
+_INITIALS: Final = regex.compile(r"\p{L}(?:\.\p{L})++")
+_SUFFIX: Final = regex.compile(r"'(?:s|ll|re|ve|d|m)$", regex.IGNORECASE)
+_QUOTES: Final = str.maketrans({"’": "'", "ʼ": "'", "‘": "'", "′": "'", "‐": "-", "‑": "-"})
+_PLAIN_EDGE: Final = "\"'.,;:!?()[]{}*`~"
+
+_local = threading.local()
+
+
+def _stem(word: str) -> str:
+    """Return the Snowball English stem of a lower-case ASCII word; one stemmer a thread, as it is not thread-safe."""
+    stemmer: Any = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = Stemmer.Stemmer("english", 0)
+        _local.stemmer = stemmer
+    stem: str = stemmer.stemWord(word)
+    return stem
+
+
+@lru_cache(maxsize=1 << 17)
+def term_key(term: str) -> int:
+    """Return the signed 64-bit key of a term: BLAKE2b (RFC 7693) of its UTF-8, 8 bytes, little-endian; never changes."""
+    return int.from_bytes(
+        hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True
+    )
+
+
+def _normal(chunk: str) -> str:
+    """Return a chunk in NFKC without invisible characters; long runs of marks are cut, as sorting them is quadratic."""
+    chunk = _LONG_MARKS.sub(r"\1", chunk)
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk)).translate(_QUOTES)
+
+
+def _fold(word: str) -> str:
+    """Return a word in the form it is compared in: case folded, without accents on Latin, Greek and Cyrillic."""
+    if word.isascii():
+        return word.lower()
+    word = unicodedata.normalize("NFKD", word.casefold().replace("\u200c", "").replace("\u200d", ""))
+    word = unicodedata.normalize("NFKC", _ACCENT.sub("", word))
+    if any(map(str.isdecimal, word)):
+        word = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in word)
+    return word
+
+
+def _simple(word: str, side: Side) -> str:
+    """Return the term of one word without joiners, or "" for a stop word."""
+    folded = _fold(word)[:MAX_TERM_CHARS]
+    if folded in STOP_WORDS:
+        if word in _NOT_A_VERB:
+            return folded
+        if side == "signature" and folded in NEGATIONS:
+            return "not" if folded == "cannot" else folded
+        return ""
+    return _stem(folded) if folded.isascii() and folded.isalpha() else folded
+
+
+def _camel_parts(word: str) -> list[str]:
+    """Return the humps of a camelCase word, or nothing when it has none or is more like random letters."""
+    if word.islower() or word.isupper() or word.isdecimal():
+        return []
+    parts = _CAMEL.split(word[:MAX_TERM_CHARS])
+    return parts if 1 < len(parts) and 3 * len(parts) <= len(word) + 2 else []
+
+
+def _parts(token: str, side: Side) -> Iterable[str]:
+    """Yield the terms inside an identifier, path, version or address."""
+    for piece in _SPLIT.split(token):
+        if len(piece) == 1 and not piece.isdecimal() or not piece:
+            continue
+        yield _simple(piece, side)
+        for hump in _camel_parts(piece):
+            if len(hump) > 1:
+                yield _simple(hump, side)
+
+
+def _word(token: str, side: Side) -> Iterable[str]:
+    """Yield the terms of one token of letters, digits, underscores and joiners."""
+    token = token.strip("_")
+    if "'" in token:
+        if token[-3:].lower() == "n't" or token[-3:].lower() == "n'T":
+            if side == "signature":
+                yield "not"
+            return
+        token = _SUFFIX.sub("", token)
+    if not token:
+        return
+    if len(_pieces := _SPLIT.split(token, 1)) == 1:
+        yield _simple(token, side)
+        for hump in _camel_parts(token):
+            if len(hump) > 1:
+                yield _simple(hump, side)
+        return
+    if _INITIALS.fullmatch(token):
+        yield _simple(token.replace(".", ""), side)
+        return
+    yield _fold(token[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS]
+    version = _VERSION.match(token)
+    if version:
+        yield _fold(version[1])[:MAX_TERM_CHARS]
+        token = token[1:]
+    if "/" in token or "\\" in token:
+        for name in token.replace("\\", "/").split("/"):
+            if name and _SPLIT.search(name.strip("_")):
+                yield _fold(name.strip("_")[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS]
+            yield from _parts(name, side)
+        return
+    yield from _parts(token, side)
+
+
+def _run(run: str, side: Side) -> Iterable[str]:
+    """Yield the terms of a run of a script written without blanks."""
+    last = len(run) - 1
+    if last == 0:
+        yield run
+        return
+    if side == "index":
+        for k, char in enumerate(run):
+            if not unicodedata.category(char).startswith("M"):
+                yield char
+            if k < last:
+                yield run[k : k + 2]
+    else:
+        for k in range(last):
+            yield run[k : k + 2]
+
+
+def _analyze(chunk: str, side: Side) -> list[str]:
+    """Return the terms of a piece of text, in order; repeats inside one token are dropped."""
+    if not chunk.isascii():
+        chunk = _normal(chunk)
+    else:
+        plain = chunk.strip(_PLAIN_EDGE)
+        if plain.isalpha() and (plain.islower() or plain[1:].islower()):
+            term = _simple(plain, side)
+            return [term] if term else []
+    terms: list[str] = []
+    for match in _TOKEN.finditer(chunk):
+        group, token = match.lastgroup, match[match.lastgroup]
+        found: Iterable[str]
+        if group == "word":
+            found = _word(token, side)
+        elif group == "cjk":
+            terms.extend(_run(token, side))
+            continue
+        elif group == "grouped":
+            found = _word(token.replace(",", ""), side)
+        elif group == "issue":
+            found = (token[:MAX_TERM_CHARS], token[1 : MAX_TERM_CHARS + 1])
+        elif group == "lang":
+            found = (token.lower()[:MAX_TERM_CHARS], _simple(token[:-2], side) if len(token) > 4 else "")
+        elif group == "emoji":
+            found = (token[:MAX_TERM_CHARS],)
+        else:
+            whole = token.rstrip("/.,;:!?*_~")
+            found = (_fold(whole[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS], *list(_parts(whole, side))[:_MAX_PARTS])
+        terms.extend(term for term in dict.fromkeys(found) if term)
+    return terms
+
+
+def _keys(chunk: str, side: Side) -> tuple[int, ...]:
+    return tuple(map(term_key, _analyze(chunk, side)))
+
+
+@lru_cache(maxsize=1 << 16)
+def _index_chunk(chunk: str) -> tuple[int, ...]:
+    return _keys(chunk, "index")
+
+
+@lru_cache(maxsize=1 << 15)
+def _signature_chunk(chunk: str) -> tuple[int, ...]:
+    return _keys(chunk, "signature")
+
+
+def _collect(text: str, side: Side, cached: Callable[[str], tuple[int, ...]]) -> list[int]:
+    keys: list[int] = []
+    for chunk in text.split():
+        keys += cached(chunk) if len(chunk) <= 32 else _keys(chunk, side)
+    return keys
+
+
+def index_terms(text: str) -> list[str]:
+    """Return the terms of a stored text in order, repeats kept, in readable form."""
+    return [term for chunk in text.split() for term in _analyze(chunk, "index")]
+
+
+def index_keys(text: str) -> list[int]:
+    """Return ``term_key`` of each of ``index_terms(text)``; words seen before come from a bounded cache."""
+    return _collect(text, "index", _index_chunk)
+
+
+def query_terms(text: str) -> tuple[str, ...]:
+    """Return the distinct terms of a query in the order they first appear.
+
+    Empty when the query holds only stop words or no word at all: such a query matches nothing. Single hiragana
+    particles between blanks are dropped unless the query holds nothing else.
+    """
+    terms = dict.fromkeys(term for chunk in text.split() for term in _analyze(chunk, "query"))
+    kept = tuple(term for term in terms if term not in _PARTICLES)
+    return kept or tuple(terms)
+
+
+def signature(text: str) -> bytes:
+    """Return what a text says as a sorted array of at most 256 distinct keys, little-endian ``int64[n]``.
+
+    Content terms, numbers and negations, without the single characters of CJK. A longer text keeps its 256 smallest
+    keys, a bottom-k sketch (Broder 1997), so that the overlap of two signatures still estimates the overlap of texts.
+    """
+    keys = sorted(set(_collect(text, "signature", _signature_chunk)))[:MAX_SIGNATURE_KEYS]
+    return b"".join(key.to_bytes(8, "little", signed=True) for key in keys)
+
+
+def _names(text: str) -> list[tuple[str, str]]:
+    """Return (folded, written) for each word of a name or query; runs without blanks stay whole."""
+    words: list[tuple[str, str]] = []
+    for match in _TOKEN.finditer(_normal(text)):
+        if match.lastgroup in ("word", "cjk", "mail", "lang"):
+            token = _SUFFIX.sub("", match[0])
+            for piece in _SPLIT.split(token):
+                if piece:
+                    words.append((_fold(piece)[:MAX_TERM_CHARS], piece))
+    return words
+
+
+def speaker_term(word: str) -> str:
+    """Return the term that stands for "said by somebody called ``word``"; never equal to a term of a text."""
+    return _SPEAKER + _fold(_normal(word))[:MAX_TERM_CHARS]
+
+
+def speaker_key(word: str) -> int:
+    """Return ``term_key`` of ``speaker_term(word)``."""
+    return term_key(speaker_term(word))
+
+
+def speaker_terms(name: str) -> list[str]:
+    """Return the speaker terms of each distinct word of a speaker's name, unstemmed, initials dropped where possible."""
+    words = list(dict.fromkeys(folded for folded, _ in _names(name)))
+    longer = [word for word in words if len(word) > 1]
+    return [_SPEAKER + word for word in (longer or words)]
+
+
+def speaker_keys(name: str) -> list[int]:
+    """Return ``term_key`` of each of ``speaker_terms(name)``."""
+    return list(_speaker_keys(name[:256]))
+
+
+@lru_cache(maxsize=1 << 12)
+def _speaker_keys(name: str) -> tuple[int, ...]:
+    return tuple(map(term_key, speaker_terms(name)))
+
+
+def query_speaker_terms(text: str) -> tuple[str, ...]:
+    """Return the distinct speaker terms a query may name, possessives removed, in first-seen order.
+
+    Stop words name nobody, unless written with a capital inside the query ("what did Will say"). In scripts without
+    blanks every stretch of two to six characters may be a name, and a run of one.
+    """
+    found: dict[str, None] = {}
+    for k, (folded, written) in enumerate(_names(text)):
+        if folded in STOP_WORDS and (k == 0 or not written[:1].isupper() or len(folded) < 2):
+            continue
+        if _is_run(folded) and len(folded) > 1:
+            for start in range(len(folded) - 1):
+                for size in range(2, min(6, len(folded) - start) + 1):
+                    found[_SPEAKER + folded[start : start + size]] = None
+        else:
+            found[_SPEAKER + folded] = None
+    return tuple(found)
+
+
+_RUN: Final = regex.compile(_CJK, regex.V1)
+
+
+def _is_run(word: str) -> bool:
+    return _RUN.match(word) is not None

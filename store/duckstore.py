@@ -1,0 +1,152 @@
+"""DuckStore: records in one DuckDB file, found and read by what a viewer may see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from . import exports, reads, writes
+from .base import Candidates, Filters, Viewer
+from .candidates import DEFAULT_SCORING, Scoring, restore, search
+from .duck import Duck, Mode, query
+from .errors import Gone, InvalidField, NotFound
+from .records import Record, Written, key_of, parse_id
+from .rows import check, prepare
+
+BATCH = 1000  # records of one transaction
+FORGET_MODES = ("soft_delete", "hard_delete", "redact")
+
+
+class DuckStore:
+    """Records in one DuckDB file. Safe from several threads; every read takes a viewer and sees what it may see.
+
+    `mode` is "shared" (open, work, close for each operation) or "exclusive" (held until close); `wait` the longest
+    wait in seconds for another process; `clock` gives the present as aware UTC.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        mode: Mode = "shared",
+        wait: float = 15.0,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        scoring: Scoring = DEFAULT_SCORING,
+    ) -> None:
+        self.duck = Duck(path, mode=mode, wait=wait)
+        self.clock = clock
+        self.scoring = scoring
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.duck.close()
+
+    # -- writes ----------------------------------------------------------------------------------------------------
+
+    def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]:
+        """Write records batch by batch, a transaction each; yields the results of a batch once it is kept.
+
+        Raises InvalidField, Conflict or NotFound for the first record that can not be written: batches before it
+        stay, its own batch is not written.
+        """
+        stream = iter(records)
+        while batch := list(islice(stream, BATCH)):
+            if any("id" in record for record in batch):
+                lines = [exports.check_line(record) for record in batch]
+                with self.duck.writing() as session:
+                    written = exports.take_in(session, lines)
+            else:
+                prepared = [prepare(check(record), record.get("content")) for record in batch]
+                with self.duck.writing() as session:
+                    written = writes.remember(session, prepared, viewer, self.clock())
+            with self.duck.writing() as session:
+                if writes.tail_is_long(session):
+                    writes.merge(session)
+            yield written
+
+    def remember_many(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> list[Written]:
+        """Write records; results in order. See `remember_batches`."""
+        return [written for batch in self.remember_batches(records, viewer) for written in batch]
+
+    def merge(self) -> None:
+        """Sort the postings if any stand unsorted: worth it after a large import."""
+        with self.duck.writing() as session:
+            if writes.has_tail(session):
+                writes.merge(session)
+
+    def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]:
+        """Forget records of the viewer: `soft_delete` keeps the text for the owner's export, `hard_delete` erases it
+        and `redact` erases it but leaves the record readable. All or none; returns the ids.
+
+        Raises InvalidField for a malformed id or mode, NotFound for an unknown id, Gone for one already deleted.
+        """
+        if mode not in FORGET_MODES:
+            raise InvalidField(f"mode: {mode!r} is not one of {', '.join(FORGET_MODES)}", field="mode")
+        keys = [_key(one) for one in ids]
+        with self.duck.writing() as session:
+            for one, key in zip(ids, keys, strict=True):
+                _owned(session.row(query("owner"), {"key": key}), one, viewer)
+            writes.forget(session, keys, mode, self.clock())
+        return list(ids)
+
+    # -- reads -----------------------------------------------------------------------------------------------------
+
+    def candidates(self, text: str, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
+        """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
+        with self.duck.reading() as session:
+            return search(session, text, filters, viewer, self.clock(), depth=depth, take=take, known=known, scoring=self.scoring)
+
+    def restore(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
+        """What a session should start with when there is no query. See candidates.restore."""
+        with self.duck.reading() as session:
+            return restore(session, filters, viewer, self.clock(), depth=depth, take=take, known=known)
+
+    def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]:
+        """Visible records by id; malformed, unknown, deleted and foreign ids are absent."""
+        parsed = (parse_id(one) for one in ids)
+        with self.duck.reading() as session:
+            return reads.fetch(session, [key_of(*one) for one in parsed if one], viewer, self.clock())
+
+    def get(self, one: str, viewer: Viewer) -> Record:
+        """One record by its id, exactly. Raises InvalidField (malformed), NotFound, Gone (deleted, to its owner)."""
+        key = _key(one)
+        with self.duck.reading() as session:
+            found = reads.fetch(session, [key], viewer, self.clock())
+            if one not in found:
+                _owned(session.row(query("owner"), {"key": key}), one, viewer)
+                raise NotFound(f"id: there is no record {one}: it has expired", field="id")
+        return found[one]
+
+    def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]:
+        """All versions of all records as JSON-ready lines, tombstones too; of one viewer, or of everybody."""
+        with self.duck.reading() as session:
+            yield from exports.lines(session, viewer)
+
+    def stats(self, viewer: Viewer) -> dict[str, Any]:
+        """Counts of what the viewer can see, and of the file."""
+        with self.duck.reading() as session:
+            return {**reads.stats(session, viewer, self.clock()), "bytes": self.duck.size()}
+
+    def probe(self) -> None:
+        """Try the write path for real and take it back; raises what a write would raise."""
+        with self.duck.writing() as session:
+            session.run("DELETE FROM meta WHERE name = 'probe'")
+            session.run("INSERT INTO meta VALUES ('probe', $at)", {"at": self.clock().isoformat()})
+
+
+def _key(one: object) -> int:
+    parsed = parse_id(one)
+    if parsed is None:
+        raise InvalidField(f"id: {str(one)[:40]!r} is not an id like mem:1 or ep:1", field="id")
+    return key_of(*parsed)
+
+
+def _owned(row: tuple[Any, ...] | None, one: str, viewer: Viewer) -> None:
+    """Raise NotFound or Gone unless the row (agent, team, deleted_at) is a live one of the viewer."""
+    if row is None or not (row[0] == viewer.agent_id or (row[1] and row[1] in viewer.teams)):
+        raise NotFound(f"id: there is no record {one}", field="id")
+    if row[2] is not None:
+        raise Gone(f"id: record {one} was deleted", field="id")

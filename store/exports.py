@@ -1,0 +1,149 @@
+"""Export and its way back: one JSON-ready line per version of a record, tombstones included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictInt, ValidationError, field_validator
+
+from . import writes
+from .base import Viewer
+from .duck import Session, query
+from .errors import Conflict, InvalidField
+from .records import KIND, Written, id_of, key_of, parse_id
+from .rows import RecordIn, invalid, prepare
+from .times import parse_time
+
+_TIMES = ("created_at", "updated_at", "valid_from", "valid_to", "expires_at", "superseded_at", "deleted_at")
+
+
+class LineIn(RecordIn):
+    """A line of an export: a record with its id, version, links and tombstone."""
+
+    content: Annotated[str, Field(strict=True)]
+    id: str
+    version: Annotated[StrictInt, Field(ge=1)] = 1
+    updated_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    superseded_by: str | None = None
+    superseded_at: datetime | None = None
+    deleted_at: datetime | None = None
+    forgotten: Literal["soft_delete", "hard_delete", "redact"] | None = None
+
+    @field_validator("content")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        return value  # an erased record has no text
+
+    @field_validator("id", "superseded_by")
+    @classmethod
+    def _identity(cls, value: str | None) -> str | None:
+        if value is not None and parse_id(value) is None:
+            raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1")
+        return value
+
+    @field_validator("updated_at", "valid_from", "valid_to", "superseded_at", "deleted_at", mode="before")
+    @classmethod
+    def _moment(cls, value: object, info: Any) -> datetime | None:
+        return None if value is None else parse_time(value, info.field_name)
+
+
+def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
+    """Lines by record and version; those of one agent, or all. Fields that say nothing are left out."""
+    names = (
+        "key", "version", "content", "title", "path", "type", "bucket", "scope", "agent_id", "team_id", "status",
+        "source", "metadata", "external_id", "idempotency_key", "pinned", "created_at", "updated_at", "valid_from",
+        "valid_to", "expires_at", "supersedes", "superseded_by", "superseded_at", "deleted_at", "forgotten",
+    )  # fmt: skip
+    for chunk in session.stream(query("export"), {"agent": viewer.agent_id if viewer else None}):
+        for row in chunk:
+            line = dict(zip(names, row, strict=True))
+            identity = id_of(line.pop("key"))
+            line = {"id": identity, "kind": KIND[identity.partition(":")[0]], **line}
+            for name in _TIMES:
+                if line[name] is not None:
+                    line[name] = line[name].replace(tzinfo=UTC).isoformat()
+            for name in ("supersedes", "superseded_by"):
+                line[name] = None if line[name] is None else id_of(line[name])
+            line["timestamp"] = line.pop("created_at")
+            line["source"], line["metadata"] = json.loads(line["source"]), json.loads(line["metadata"])
+            yield {k: v for k, v in line.items() if k in ("id", "content", "version") or v not in (None, "", {}, False)}
+
+
+def check_line(line: Mapping[str, Any]) -> LineIn:
+    """The line, checked; raises InvalidField."""
+    if "id" not in line:
+        line = {**line, "id": None}
+    try:
+        return LineIn.model_validate(line)
+    except ValidationError as error:
+        raise invalid(error) from error
+
+
+def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
+    """Write lines with the ids they carry. A line that is there already adds nothing.
+
+    Raises Conflict where an id stands for something else here.
+    """
+    keys = [_key(line) for line in batch]
+    there = {
+        (key, version): (content, forgotten)
+        for key, version, content, forgotten in session.rows(
+            "SELECT key, version, content, forgotten FROM records WHERE key IN (SELECT unnest($keys::BIGINT[]))", {"keys": keys}
+        )
+    }
+    taken = {key for key, _ in there}
+    numbers = writes.Numbers(session)
+    rows: list[dict[str, Any]] = []
+    slots = []
+    results = []
+    for key, line in zip(keys, batch, strict=True):
+        if (key, line.version) in there:
+            if there[key, line.version][0] != line.content:
+                raise Conflict(f"id: {line.id} is another record here: import into an empty store", field="id")
+            results.append(Written(line.id, False, (), line.version))
+            continue
+        if key in taken and (key, line.version - 1) not in there:
+            raise Conflict(f"id: {line.id} is another record here: import into an empty store", field="id")
+        there[key, line.version] = (line.content, line.forgotten)
+        numbers.at_least(line.kind, key)
+        item = prepare(line)
+        vid = numbers.passage(len(item.slots))
+        place = (line.agent_id, line.team_id, line.scope, line.bucket, line.path)
+        row = writes.row_of(item, place, vid=vid, key=key, version=line.version)
+        created = writes.utc(line.timestamp)
+        row["created_at"] = created
+        row["updated_at"] = writes.utc(line.updated_at) or created
+        row["valid_from"] = writes.utc(line.valid_from) or created
+        row["valid_to"] = writes.utc(line.valid_to)
+        row["supersedes"] = _ref(line.supersedes)
+        row["superseded_by"] = _ref(line.superseded_by)
+        row["superseded_at"] = writes.utc(line.superseded_at)
+        row["deleted_at"] = writes.utc(line.deleted_at)
+        row["forgotten"] = line.forgotten
+        if line.forgotten in ("hard_delete", "redact"):
+            row["content_hash"], row["signature"], row["terms"] = None, b"", 0
+        else:
+            slots.append((vid, item))
+        rows.append(row)
+        results.append(Written(line.id, True, (), line.version))
+    numbers.keep()
+    writes.insert(session, rows)
+    writes.append_postings(session, slots)
+    return results
+
+
+def _key(line: LineIn) -> int:
+    kind, n = parse_id(line.id) or ("memory", 0)
+    if kind != line.kind:
+        raise InvalidField(f"kind: {line.id} is not of kind {line.kind}", field="kind")
+    return key_of(kind, n)
+
+
+def _ref(one: str | None) -> int | None:
+    parsed = parse_id(one) if one else None
+    return key_of(*parsed) if parsed else None

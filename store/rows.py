@@ -1,0 +1,205 @@
+"""A record as a caller gives it → checked, divided and analyzed, ready to be written. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
+
+from .analyzer import index_keys, signature, speaker_keys
+from .errors import InvalidField
+from .passages import divide
+from .records import Kind, parse_id
+from .times import parse_time
+
+MAX_CONTENT_CHARS = 4_000_000
+MAX_LABEL_CHARS = 512
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
+REPAIRED = "lone surrogates were replaced by U+FFFD"
+
+
+def repair(text: str) -> str:
+    """Lone surrogates as U+FFFD, one for one, so that offsets stay; they have no UTF-8 form and can not be stored."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _label(value: object) -> object:
+    """Text that stands in reference lines and filters: one line, no `|`, no control characters."""
+    if not isinstance(value, str):
+        return value
+    value = repair(value).strip()
+    found = _FORBIDDEN.search(value)
+    if found:
+        raise ValueError(f"contains {found[0]!r}: use one line without | and control characters")
+    return value
+
+
+Label = Annotated[str, BeforeValidator(_label), Field(strict=True, max_length=MAX_LABEL_CHARS)]
+Key = Annotated[str, BeforeValidator(_label), Field(strict=True, min_length=1, max_length=MAX_LABEL_CHARS)]
+
+
+class RecordIn(BaseModel):
+    """One record of the JSON Lines form. Unknown fields are refused; see the README for the form."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    content: Annotated[str, Field(strict=True, max_length=MAX_CONTENT_CHARS)]
+    kind: Kind = "memory"
+    title: Annotated[str, Field(strict=True, max_length=MAX_LABEL_CHARS)] = ""
+    path: Label = ""
+    type: Label = ""
+    bucket: Label = ""
+    scope: Label = ""
+    status: Label = ""
+    agent_id: Label = ""
+    team_id: Label = ""
+    source: dict[str, Any] | Label = Field(default_factory=dict)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    timestamp: datetime | None = None
+    external_id: Key | None = None
+    idempotency_key: Key | None = None
+    expires_at: datetime | None = None
+    supersedes: str | None = None
+    pinned: StrictBool = False
+
+    @field_validator("content", "title", mode="before")
+    @classmethod
+    def _storable(cls, value: object) -> object:
+        return repair(value) if isinstance(value, str) else value
+
+    @field_validator("content")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("is blank: give the text to remember")
+        return value
+
+    @field_validator("title")
+    @classmethod
+    def _one_line(cls, value: str) -> str:
+        return " ".join(value.split())
+
+    @field_validator("timestamp", "expires_at", mode="before")
+    @classmethod
+    def _time(cls, value: object, info: Any) -> datetime | None:
+        return None if value is None else parse_time(value, info.field_name)
+
+    @field_validator("supersedes")
+    @classmethod
+    def _reference(cls, value: str | None) -> str | None:
+        if value is not None and parse_id(value) is None:
+            raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1")
+        return value
+
+    @field_validator("source", mode="before")
+    @classmethod
+    def _source(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+
+def check(record: Mapping[str, Any] | RecordIn) -> RecordIn:
+    """The record, checked; raises InvalidField that names the first field at fault and the way out."""
+    if isinstance(record, RecordIn):
+        return record
+    try:
+        return RecordIn.model_validate(record)
+    except ValidationError as error:
+        raise invalid(error) from error
+
+
+def invalid(error: ValidationError) -> InvalidField:
+    """A pydantic error as one line that names the field."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"] if isinstance(part, str)).split(".")[0] or "record"
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "is not a known field"
+    return InvalidField(message if message.startswith(f"{name}:") else f"{name}: {message}", field=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A record ready to be written. Slot 0 of `slots` is the header (title, path, type); slot i the i-th passage.
+
+    Each slot is (term counts, length in terms); `bounds` are the ends of the passages, the first starts at 0.
+    """
+
+    record: RecordIn
+    kind: Kind
+    repaired: bool
+    content_hash: int
+    bounds: list[int]
+    kinds: str
+    speakers: str
+    slots: list[tuple[dict[int, int], int]]
+    terms: int
+    signature: bytes
+
+
+def hash64(*parts: str) -> int:
+    """A stable signed 64-bit number for equal texts; a lookup by it is checked against the text itself."""
+    digest = blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def content_hash(record: RecordIn) -> int:
+    """Equal for records that say the same in the same place: NFC, outer blanks ignored."""
+    text = unicodedata.normalize("NFC", record.content.strip())
+    return hash64(record.kind, record.title, text)
+
+
+def prepare(record: RecordIn, raw_content: object = None) -> Prepared:
+    """Divide and analyze a checked record."""
+    passages = divide(record.content)
+    header = Counter(index_keys(f"{record.title} {record.path} {record.type}"))
+    slots: list[tuple[dict[int, int], int]] = [(header, header.total())]
+    for passage in passages:
+        counts = Counter(index_keys(record.content[passage.start : passage.end]))
+        if passage.context:
+            for key in index_keys(passage.context):
+                counts.setdefault(key, 1)
+        length = counts.total()
+        if passage.speaker:
+            for key in speaker_keys(passage.speaker):
+                counts[key] = 1
+        slots.append((counts, length))
+    return Prepared(
+        record=record,
+        kind=record.kind,
+        repaired=raw_content is not None and raw_content != record.content,
+        content_hash=content_hash(record),
+        bounds=[passage.end for passage in passages],
+        kinds=json.dumps([passage.kind for passage in passages], separators=(",", ":")),
+        speakers=_compact([passage.speaker for passage in passages]),
+        slots=slots,
+        terms=sum(length for _, length in slots[1:]),
+        signature=signature(f"{record.title} {record.content}"),
+    )
+
+
+def _compact(speakers: list[str]) -> str:
+    """Speakers of the passages as JSON; empty where nobody speaks."""
+    return json.dumps(speakers, ensure_ascii=False, separators=(",", ":")) if any(speakers) else ""
+
+
+def source_name(source: Mapping[str, Any] | str) -> str:
+    """What the `source` filter compares: the source's name, host or type, whichever comes first."""
+    if isinstance(source, str):
+        return source
+    for field in ("name", "host", "type"):
+        value = source.get(field)
+        if isinstance(value, str) and value:
+            return repair(value)
+    return ""
+
+
+Forget = Literal["soft_delete", "hard_delete", "redact"]

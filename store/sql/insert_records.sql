@@ -1,0 +1,18 @@
+INSERT INTO records BY NAME SELECT
+    unnest($vid::BIGINT[]) AS vid, unnest($key::BIGINT[]) AS key, unnest($version::INTEGER[]) AS version,
+    unnest($agent_id::VARCHAR[]) AS agent_id, unnest($team_id::VARCHAR[]) AS team_id,
+    unnest($scope::VARCHAR[]) AS scope, unnest($bucket::VARCHAR[]) AS bucket, unnest($path::VARCHAR[]) AS path,
+    unnest($type::VARCHAR[]) AS type, unnest($status::VARCHAR[]) AS status, unnest($title::VARCHAR[]) AS title,
+    unnest($content::VARCHAR[]) AS content, unnest($source::VARCHAR[]) AS source,
+    unnest($source_name::VARCHAR[]) AS source_name, unnest($metadata::VARCHAR[]) AS metadata,
+    unnest($external_id::VARCHAR[]) AS external_id, unnest($idempotency_key::VARCHAR[]) AS idempotency_key,
+    unnest($external_hash::BIGINT[]) AS external_hash, unnest($idempotency_hash::BIGINT[]) AS idempotency_hash,
+    unnest($content_hash::BIGINT[]) AS content_hash, unnest($pinned::BOOLEAN[]) AS pinned,
+    unnest($created_at::TIMESTAMP[]) AS created_at, unnest($updated_at::TIMESTAMP[]) AS updated_at,
+    unnest($valid_from::TIMESTAMP[]) AS valid_from, unnest($valid_to::TIMESTAMP[]) AS valid_to,
+    unnest($expires_at::TIMESTAMP[]) AS expires_at, unnest($supersedes::BIGINT[]) AS supersedes,
+    unnest($superseded_by::BIGINT[]) AS superseded_by, unnest($superseded_at::TIMESTAMP[]) AS superseded_at,
+    unnest($deleted_at::TIMESTAMP[]) AS deleted_at, unnest($forgotten::VARCHAR[]) AS forgotten,
+    unnest($passages::INTEGER[]) AS passages, unnest($terms::BIGINT[]) AS terms,
+    unnest($bounds::INTEGER[][]) AS bounds, unnest($kinds::VARCHAR[]) AS kinds,
+    unnest($speakers::VARCHAR[]) AS speakers, unnest($signature::BLOB[]) AS signature

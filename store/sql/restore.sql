@@ -1,0 +1,27 @@
+-- What a session should know when it asks for nothing: what is pinned, then in turn open work, recent decisions and
+-- recent records, each group going round its paths, newest first.
+WITH
+-- include: visible
+,
+-- include: chosen
+,
+grouped AS (
+    SELECT vid, key, updated_at, path,
+        CASE
+            WHEN pinned THEN 'pinned'
+            WHEN status IN ('open', 'in_progress', 'blocked', 'waiting', 'todo') THEN 'open'
+            WHEN type = 'decision' THEN 'decision'
+            ELSE 'recent'
+        END AS reason
+    FROM chosen
+),
+diverse AS (
+    SELECT *, row_number() OVER (PARTITION BY reason, path ORDER BY updated_at DESC, key DESC) AS turn FROM grouped
+),
+ordered AS (
+    SELECT *, row_number() OVER (PARTITION BY reason ORDER BY turn, updated_at DESC, key DESC) AS place FROM diverse
+)
+SELECT vid, key, reason FROM ordered
+ORDER BY reason <> 'pinned', place,
+    CASE reason WHEN 'open' THEN 0 WHEN 'decision' THEN 1 ELSE 2 END
+LIMIT $depth
