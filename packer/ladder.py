@@ -1,0 +1,105 @@
+"""Ranked passages → one fixed sequence of small steps, the same for every budget. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from context_packs.store.base import Candidates
+from context_packs.store.records import Record, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Show one passage (0-based `ordinal`) of one record; the first step of a record also brings its frame."""
+
+    id: str
+    ordinal: int
+
+
+def openable(found: Candidates, max_items: int, among: Container[str] | None = None) -> list[str]:
+    """Ids of the records that the ladder may open: no duplicates, in order of first hit, at most `max_items`.
+
+    A candidate without a hit of its own stands after those with one, by rank. `among` leaves out every other id.
+    """
+    own = {item.id for item in found.items if item.duplicate_of is None}
+    ranked = sorted(found.items, key=lambda item: (item.rank, item.id))
+    order = dict.fromkeys(hit.id for hit in found.hits if hit.id in own)
+    order.update(dict.fromkeys(item.id for item in ranked if item.id in own))
+    return [ref for ref in order if among is None or ref in among][:max_items]
+
+
+def passages_of(record: Record) -> tuple[Span, ...]:
+    """The passages of a record; a record stored without any is one passage."""
+    return record.passages or (Span(0, 0, len(record.content)),)
+
+
+def inked(record: Record) -> list[int]:
+    """Positions of the passages that hold more than blanks; the first one where all are blank, so never empty."""
+    content = record.content
+    spans = passages_of(record)
+    return [n for n, span in enumerate(spans) if not content[span.start : span.end].isspace()] or [0]
+
+
+def ladder(found: Candidates, records: Mapping[str, Record], max_items: int) -> Iterator[Step]:
+    """All steps, each passage with ink once: the hits, best first, then neighbours of what is shown, then the rest.
+
+    The second part goes in rounds; in a round each record, in the order of first appearance, shows the passage before
+    and the one after each shown run, until whole records are shown. Records missing from `records` take no step.
+    Time and memory are linear in the number of passages, and nothing is worked out before it is asked for.
+    """
+    opened = {ref: inked(records[ref]) for ref in openable(found, max_items, records)}
+    shown: dict[str, set[int]] = {ref: set() for ref in opened}
+    for hit in found.hits:
+        if hit.id in opened:
+            place = _place(opened[hit.id], hit.ordinal)
+            if place not in shown[hit.id]:
+                shown[hit.id].add(place)
+                yield Step(hit.id, opened[hit.id][place])
+    for ref, ordinals in opened.items():
+        if not shown[ref]:
+            shown[ref].add(0)
+            yield Step(ref, ordinals[0])
+    gaps = {ref: _gaps(sorted(shown[ref]), len(ordinals)) for ref, ordinals in opened.items()}
+    while gaps:
+        for ref in list(gaps):
+            for gap in gaps[ref]:
+                for place in gap.narrow():
+                    yield Step(ref, opened[ref][place])
+            gaps[ref] = [gap for gap in gaps[ref] if gap.start < gap.end]
+            if not gaps[ref]:
+                del gaps[ref]
+
+
+def _place(ordinals: list[int], ordinal: int) -> int:
+    """Position in `ordinals` of a passage; a blank or unknown one stands for the passage before it."""
+    place = bisect_left(ordinals, ordinal)
+    if place < len(ordinals) and ordinals[place] == ordinal:
+        return place
+    return max(place - 1, 0)
+
+
+@dataclass(slots=True)
+class _Gap:
+    """Passages `start` to `end` (half-open) not shown yet, and whether shown text lies before and after them."""
+
+    start: int
+    end: int
+    after_shown: bool
+    before_shown: bool
+
+    def narrow(self) -> Iterator[int]:
+        if self.after_shown and self.start < self.end:
+            yield self.start
+            self.start += 1
+        if self.before_shown and self.start < self.end:
+            self.end -= 1
+            yield self.end
+
+
+def _gaps(shown: list[int], n: int) -> list[_Gap]:
+    """The gaps between sorted `shown` positions among `n`, first to last."""
+    edges = [-1, *shown, n]
+    return [_Gap(left + 1, right, left >= 0, right < n) for left, right in pairwise(edges) if right - left > 1]

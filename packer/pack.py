@@ -1,0 +1,327 @@
+"""The structured pack: complete, exact about itself, and the same bytes for the same request over the same store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, PrivateAttr
+
+from context_packs.store.base import Candidates
+from context_packs.store.errors import InvalidField, StoreError
+from context_packs.store.records import Record
+
+from .fit import Selection, fit, shorter, shown_of
+from .ladder import ladder, openable
+from .profile import Profile, with_defaults
+from .render import Layout, Limits, layout
+from .request import PackRequest
+from .section import Section
+from .tokens import TokenCounter
+
+State = Literal["complete", "limited", "no_match", "degraded"]
+Reason = Literal["budget", "max_items", "max_chars", "duplicate"]
+
+
+class Budget(BaseModel):
+    """What was allowed and what was used. Tokens are those of `encoding`, of the whole rendered text; characters are
+    Unicode code points of the same text. `dropped` counts decisions that are no duplicates."""
+
+    model_config = ConfigDict(frozen=True)
+
+    max_items: int
+    max_tokens: int
+    max_chars: int | None
+    used_items: int
+    used_tokens: int
+    used_chars: int
+    encoding: str
+    shortened: int
+    dropped: int
+    duplicates: int
+    state: State
+
+
+class PackedItem(BaseModel):
+    """One record in the pack. `tokens` are those of its section and reference line here, `total_tokens` those of its
+    whole content; `spans` are the shown character ranges of that content, half-open, adjacent ones joined; `content` is
+    the text of those ranges, only where the profile asks for it; `reason` says why a restored record is here."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    type: str
+    path: str
+    bucket: str
+    scope: str
+    team_id: str
+    title: str
+    status: str
+    score: float
+    reason: str
+    created_at: datetime
+    updated_at: datetime
+    tokens: int
+    total_tokens: int
+    shortened: bool
+    spans: list[tuple[int, int]]
+    source: dict[str, Any]
+    content: str | None = None
+
+
+class Decision(BaseModel):
+    """Why a candidate is not in the pack. `needs_tokens` is the smallest `max_tokens` that would have shown it, None
+    where no allowed one would or tokens are not the reason; `duplicate_of` is the id that stands for it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    reason: Reason
+    needs_tokens: int | None = None
+    duplicate_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a pack was made from, so that another profile can be applied to the same records."""
+
+    request: PackRequest
+    profile: Profile
+    found: Candidates
+    records: Mapping[str, Record]
+    counter: TokenCounter
+
+
+class Pack(BaseModel):
+    """A pack, complete: every candidate is in `items` or in `decisions`. `text` is what the profile renders,
+    `context_text` its body alone: the i-th section, ended by a blank line, belongs to the i-th item."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: str = "1"
+    retrieval_plan: dict[str, Any]
+    budget: Budget
+    items: list[PackedItem]
+    decisions: list[Decision]
+    context_text: str
+    text: str
+    _made: _Made | None = PrivateAttr(default=None)
+
+    def under(self, profile: Profile) -> Pack:
+        """The pack of the same request, records and ceilings under another profile; raises `InvalidField` for a pack
+        that was read back from JSON and does not hold the records any more."""
+        if self._made is None:
+            raise InvalidField("pack: read back from JSON, so it renders only as it is; ask again", field="pack")
+        made = self._made
+        if made.profile == profile:
+            return self
+        return build(made.request, profile, made.found, made.records, made.counter)
+
+
+def structured(pack: Pack, profile: Profile) -> dict[str, Any]:
+    """The pack as a JSON-ready object with the item fields that the profile shows; its text stands once."""
+    document = pack.model_dump(mode="json", exclude={"text", "items"})
+    document["items"] = [item.model_dump(mode="json", include=set(profile.fields)) for item in pack.items]
+    order = ("version", "retrieval_plan", "budget", "items", "decisions", "context_text")
+    return {name: document[name] for name in order}
+
+
+def build(
+    request: PackRequest, profile: Profile, found: Candidates, records: Mapping[str, Record], counter: TokenCounter
+) -> Pack:
+    """The pack for `request`: ladder, fit and rendering in one go.
+
+    `records` holds at least every record in `openable(found, max_items)`; one that is missing is not opened, and counts
+    as kept out by `max_items`. Limits that the caller left open are the profile's.
+    """
+    request = with_defaults(request, profile)
+    opened = openable(found, request.max_items, records)
+    _assert_wanted(request, [records[ref] for ref in opened])
+    own = sum(item.duplicate_of is None for item in found.items)
+    form = layout(profile.template)
+    steps = ladder(found, records, request.max_items)
+    selection = fit(steps, records, len(opened), own, form, counter, request.max_tokens, request.max_chars)
+    while True:
+        sections = _sections(selection, records)
+        decisions = _decisions(found, set(opened), selection)
+        text, used = _rendered(form, counter, request, sections, decisions, selection)
+        if not sections or _within(request, text, used):
+            break
+        selection = shorter(selection, used)
+    return _filled(request, profile, found, records, counter, sections, decisions, text, used)
+
+
+def _within(request: PackRequest, text: str, used: int) -> bool:
+    return used <= request.max_tokens and (request.max_chars is None or len(text) <= request.max_chars)
+
+
+def _assert_wanted(request: PackRequest, records: list[Record]) -> None:
+    """The store filters; a record that does not match all the same must never reach a text."""
+    for record in records:
+        for name in ("scope", "bucket", "team_id"):
+            wanted = getattr(request, name)
+            if wanted is not None and getattr(record, name) != wanted:
+                raise StoreError(f"{name}: the store gave a record outside the filter; nothing is shown", field=name)
+
+
+def _sections(selection: Selection, records: Mapping[str, Record]) -> dict[str, Section]:
+    """The sections that the steps of a selection build, in the order in which they were opened."""
+    sections: dict[str, Section] = {}
+    for step in selection.steps:
+        if step.id not in sections:
+            sections[step.id] = Section(records[step.id])
+        sections[step.id].show(step.ordinal)
+    return sections
+
+
+def _decisions(found: Candidates, opened: set[str], selection: Selection) -> list[Decision]:
+    """One decision for each candidate that is not shown, by rank."""
+    shown = {step.id for step in selection.steps}
+    decisions: list[Decision] = []
+    for item in sorted(found.items, key=lambda item: (item.rank, item.id)):
+        if item.id in shown:
+            continue
+        if item.duplicate_of is not None:
+            decisions.append(Decision(id=item.id, reason="duplicate", duplicate_of=item.duplicate_of))
+        elif item.id not in opened:
+            decisions.append(Decision(id=item.id, reason="max_items"))
+        elif item.id in selection.by_chars:
+            decisions.append(Decision(id=item.id, reason="max_chars"))
+        else:
+            decisions.append(Decision(id=item.id, reason="budget", needs_tokens=selection.needs.get(item.id)))
+    return decisions
+
+
+def _rendered(
+    form: Layout,
+    counter: TokenCounter,
+    request: PackRequest,
+    sections: Mapping[str, Section],
+    decisions: list[Decision],
+    selection: Selection,
+) -> tuple[str, int]:
+    """The whole text and its exact count. Without items, as much of the frame as fits: never more than the ceilings."""
+    dropped = sum(decision.reason != "duplicate" for decision in decisions)
+    if sections:
+        shown = [shown_of(section.record, section.lines()) for section in sections.values()]
+        shortened = sum(not section.whole for section in sections.values())
+        if not shortened and not dropped:
+            text = form.text(shown, None)
+            return text, counter.count(text)
+        limits = Limits(selection.used, request.max_tokens, len(shown), shortened, dropped)
+        return _settled(counter, limits, lambda limits: form.text(shown, limits))
+    if dropped:
+        needed = [need for need in selection.needs.values() if need is not None]
+        limits = Limits(0, request.max_tokens, 0, 0, dropped, min(needed, default=0))
+        head = [form.heading(), form.counted(0)]
+        tries = [
+            _settled(counter, limits, lambda limits: _joined(*head, form.limited(limits))),
+            *((text, counter.count(text)) for text in (_joined(*head), head[0])),
+        ]
+    else:
+        tries = [(form.nothing(), counter.count(form.nothing()))]
+    for text, used in tries:
+        if _within(request, text, used):
+            return text, used
+    return "", 0
+
+
+def _settled(counter: TokenCounter, limits: Limits, write: Callable[[Limits], str]) -> tuple[str, int]:
+    """A text that states its own count, and that count.
+
+    In the compiled-in encodings a number costs one token per three digits, so the count settles at once. Where an older
+    encoding never settles, the returned count is that of the text all the same.
+    """
+    for _ in range(8):
+        text = write(limits)
+        used = counter.count(text)
+        if used == limits.used:
+            break
+        limits = replace(limits, used=used)
+    return text, used
+
+
+def _joined(*pieces: str) -> str:
+    return "\n".join(piece for piece in pieces if piece)
+
+
+def _filled(
+    request: PackRequest,
+    profile: Profile,
+    found: Candidates,
+    records: Mapping[str, Record],
+    counter: TokenCounter,
+    sections: Mapping[str, Section],
+    decisions: list[Decision],
+    text: str,
+    used: int,
+) -> Pack:
+    """The pack around a finished text. Its parts are made here from checked values, so they are not checked again."""
+    form = layout(profile.template)
+    ranked = {item.id: item for item in found.items}
+    items: list[PackedItem] = []
+    bodies: list[str] = []
+    for k, section in enumerate(sections.values(), start=1):
+        record = section.record
+        shown = shown_of(record)
+        bodies.append(_joined(form.header(shown, k), section.lines()))
+        reference = _joined(form.reference(shown))
+        own = f"{reference}\n" if reference else ""
+        placed = bodies[-1] if k == len(sections) else f"{bodies[-1]}\n\n"
+        spans = section.spans()
+        items.append(
+            PackedItem.model_construct(
+                id=record.id,
+                type=record.type,
+                path=record.path,
+                bucket=record.bucket,
+                scope=record.scope,
+                team_id=record.team_id,
+                title=record.title,
+                status=record.status,
+                score=ranked[record.id].score,
+                reason=ranked[record.id].reason,
+                created_at=record.created_at,
+                updated_at=record.updated_at,
+                tokens=counter.total(counter.parts(own) + counter.parts(placed)),
+                total_tokens=counter.count(record.content),
+                shortened=not section.whole,
+                spans=spans,
+                source=dict(record.source),
+                content="\n".join(record.content[start:end] for start, end in spans) if profile.item_content else None,
+            )
+        )
+    duplicates = sum(decision.reason == "duplicate" for decision in decisions)
+    shortened = sum(item.shortened for item in items)
+    dropped = len(decisions) - duplicates
+    state: State = "limited" if shortened or dropped else "complete"
+    if not items and not dropped:
+        state = "no_match"
+    elif found.plan.get("degraded"):
+        state = "degraded"
+    budget = Budget.model_construct(
+        max_items=request.max_items,
+        max_tokens=request.max_tokens,
+        max_chars=request.max_chars,
+        used_items=len(items),
+        used_tokens=used,
+        used_chars=len(text),
+        encoding=counter.name,
+        shortened=shortened,
+        dropped=dropped,
+        duplicates=duplicates,
+        state=state,
+    )
+    pack = Pack.model_construct(
+        version="1",
+        retrieval_plan=dict(found.plan),
+        budget=budget,
+        items=items,
+        decisions=decisions,
+        context_text="\n\n".join(bodies),
+        text=text,
+    )
+    pack._made = _Made(request, profile, found, records, counter)
+    return pack

@@ -1,0 +1,151 @@
+"""One record as a section of a pack: which of its passages are shown, as lines that no stored text can leave.
+
+Every content line starts with one blank, so nothing at column 0 is ever stored text. Line breaks of any kind become LF,
+blank lines and blanks at the end of a line are folded away, other control characters than tab are U+FFFD; everything
+else stands verbatim. A run of passages that does not follow on what is shown before it is announced by "… ", on the
+same line where it stands on the same line in the record.
+
+Lines are grouped in *blocks*: all passages that share a line of the record. A block is costed as a whole, and blocks
+add up, because no token reaches over a line break and the blank behind it. So that a step stays cheap in a record that
+is one endless line, a line of more than 2,000 characters goes on in a new block, and there on a new line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right, insort
+from dataclasses import dataclass
+
+from context_packs.store.records import Record
+
+from .ladder import inked, passages_of
+from .tokens import well_formed
+
+BLOCK_CHARS = 2_000
+INDENT = " "
+SKIPPED = " …"
+_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+_BREAK = re.compile(f"[{_BREAKS}]")
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_INK = re.compile(r"\S")
+_CLEAN: dict[int, int | str] = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) != "\t"}
+_CLEAN |= {ord(mark): "\n" for mark in _BREAKS}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A passage with ink and the blank passages behind it.
+
+    `start` to `end` is its range of the record, units partition the content; `ink` to `rest` is what is rendered,
+    from the indentation where it begins a line, without blanks at the end. `block` counts from 0.
+    """
+
+    start: int
+    end: int
+    ink: int
+    rest: int
+    block: int
+
+
+def units_of(record: Record) -> tuple[list[int], list[Unit]]:
+    """Ordinals of the passages with ink and, for each, its unit. Linear in the record."""
+    content, spans = record.content, passages_of(record)
+    ordinals = inked(record)
+    units: list[Unit] = []
+    block = line_start = before = 0
+    for n, ordinal in enumerate(ordinals):
+        span = spans[ordinal]
+        start = units[-1].end if units else 0
+        last = n == len(ordinals) - 1
+        end = len(content) if last else spans[ordinals[n + 1]].start
+        found = _INK.search(content, span.start, span.end)
+        ink = found.start() if found else span.end
+        rest = span.start + len(content[span.start : span.end].rstrip())
+        between = content[before:ink]
+        new_line = not units or _BREAK.search(between) is not None
+        if units and (new_line or rest - line_start > BLOCK_CHARS):
+            block += 1
+            line_start = ink
+        if new_line:
+            ink -= len(_BREAK.split(between)[-1])
+        units.append(Unit(start, end, ink, max(rest, ink), block))
+        before = max(rest, ink)
+    return ordinals, units
+
+
+def lines_of(text: str) -> str:
+    """Stored text as content lines, each behind one blank and without blanks at its end, joined by LF."""
+    if _ODD.search(text):
+        text = well_formed(text.replace("\r\n", "\n")).translate(_CLEAN)
+    if "\n" not in text:
+        text = text.rstrip()
+        return f"{INDENT}{text}" if text else ""
+    return "\n".join(f"{INDENT}{line}" for line in (raw.rstrip() for raw in text.split("\n")) if line)
+
+
+class Section:
+    """The shown part of one record; it grows by `show` and never shrinks."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        ordinals, self.units = units_of(record)
+        self._place = {ordinal: n for n, ordinal in enumerate(ordinals)}
+        self.shown: list[int] = []  # sorted positions in `units`
+        self._is_shown = bytearray(len(self.units))
+        self.blocks: dict[int, list[int]] = {}  # block -> its shown positions, sorted
+        self.order: list[int] = []  # shown blocks, sorted
+
+    @property
+    def whole(self) -> bool:
+        """Whether every passage with ink is shown."""
+        return len(self.shown) == len(self.units)
+
+    def show(self, ordinal: int) -> int:
+        """Show one more passage; gives its block."""
+        place = self._place[ordinal]
+        unit = self.units[place]
+        insort(self.shown, place)
+        self._is_shown[place] = 1
+        if unit.block not in self.blocks:
+            self.blocks[unit.block] = []
+            insort(self.order, unit.block)
+        insort(self.blocks[unit.block], place)
+        return unit.block
+
+    def next_block(self, block: int) -> int | None:
+        """The shown block after this one."""
+        place = bisect_right(self.order, block)
+        return self.order[place] if place < len(self.order) else None
+
+    def skips(self, block: int) -> bool:
+        """Whether text was left out between this shown block and what is shown before it."""
+        first = self.blocks[block][0]
+        return first != self.shown[0] and not self._is_shown[first - 1]
+
+    def block_lines(self, block: int) -> str:
+        """The lines of one shown block, without the mark of text left out before it."""
+        places, units, content = self.blocks[block], self.units, self.record.content
+        pieces: list[str] = []
+        start = places[0]
+        for n, place in enumerate(places):
+            if n + 1 == len(places) or places[n + 1] != place + 1:
+                pieces.append(lines_of(content[units[start].ink : units[place].rest]))
+                if n + 1 < len(places):
+                    start = places[n + 1]
+        return SKIPPED.join(pieces)
+
+    def lines(self) -> str:
+        """All content lines, joined by LF; "" where the record holds nothing but blanks."""
+        marked = ((SKIPPED if self.skips(block) else "") + self.block_lines(block) for block in self.order)
+        return "\n".join(lines for lines in marked if lines)
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The shown character ranges of the record, half-open, in order, adjacent ones joined."""
+        joined: list[tuple[int, int]] = []
+        for place in self.shown:
+            unit = self.units[place]
+            if joined and joined[-1][1] == unit.start:
+                joined[-1] = (joined[-1][0], unit.end)
+            else:
+                joined.append((unit.start, unit.end))
+        return joined
