@@ -138,7 +138,7 @@ def _spans(text: str) -> Iterator[_Span]:
     if "-----BEGIN " in text:
         for found in _PEM.finditer(text):
             if found["end"] or len(found["body"]) >= 40:
-                yield _Span(found.start(), found.end(), "private-key")
+                yield _Span(found.start(), found.start() + len(found[0].rstrip()), "private-key")
     if "://" in text:
         for found in _URL.finditer(text):
             if _is_given(found["value"]):
