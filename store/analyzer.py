@@ -72,7 +72,7 @@ _PICTURE: Final = r"\p{Extended_Pictographic}\p{EMod}?[\U000e0020-\U000e007f]*+"
 _TOKEN: Final = regex.compile(
     rf"""
       (?:(?:https?|ftp|file|wss?|git|ssh)://|www\.)(?P<url>[[^\s<>"'`|\p{{Ps}}\p{{Pe}}、。]--{_CJK}]++)
-    | (?P<mail>(?<!{_BODY})[\w.+%-]++@[\w-]++(?:\.[\w-]++)++)
+    | (?P<mail>(?<![A-Za-z0-9_.+%-])[A-Za-z0-9_.+%-]{{1,64}}+@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++)
     | (?P<lang>(?<!{_BODY})(?:[A-Za-z][A-Za-z0-9]*+\+\+|[A-Za-z]\#|(?<![.\w])\.(?i:net)(?=\W|$))(?!{_BODY}))
     | (?P<emoji>\p{{Regional_Indicator}}{{2}}|[0-9\#*]\u20e3|{_PICTURE}(?:\u200d{_PICTURE})*+)
     | (?P<cjk>{_CJK}++)
@@ -154,7 +154,7 @@ def _camel_parts(word: str) -> list[str]:
 def _parts(token: str, side: Side) -> Iterable[str]:
     """Yield the terms inside an identifier, path, version or address."""
     for piece in _SPLIT.split(token):
-        if len(piece) == 1 and not piece.isdecimal() or not piece:
+        if (len(piece) == 1 and not piece.isdecimal()) or not piece:
             continue
         yield _simple(piece, side)
         for hump in _camel_parts(piece):
@@ -166,14 +166,14 @@ def _word(token: str, side: Side) -> Iterable[str]:
     """Yield the terms of one token of letters, digits, underscores and joiners."""
     token = token.strip("_")
     if "'" in token:
-        if token[-3:].lower() == "n't" or token[-3:].lower() == "n'T":
+        if token[-3:].lower() == "n't":
             if side == "signature":
                 yield "not"
             return
         token = _SUFFIX.sub("", token)
     if not token:
         return
-    if len(_pieces := _SPLIT.split(token, 1)) == 1:
+    if not _SPLIT.search(token):
         yield _simple(token, side)
         for hump in _camel_parts(token):
             if len(hump) > 1:
