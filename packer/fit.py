@@ -4,41 +4,29 @@ Every piece of a rendered text ends with a line break (the last one with nothing
 letter or a blank; so the pieces' counts add up to the count of the whole, and one step only re-counts the lines it
 touches. The whole is counted once more when it is rendered; that number is the one reported.
 
-For each length k of prefix, `need` is the smallest `max_tokens` under which it fits, so a budget takes the greatest k
-with `need <= max_tokens`. As `need` does not depend on the budget, a larger budget never takes less. Characters are
+For each length k of prefix there is one smallest `max_tokens` under which it fits, its *need*; a budget takes the
+greatest k whose need it covers. As needs do not depend on the budget, a larger budget never takes less. Characters are
 costed with the widest budget line, for the same reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from context_packs.store.records import Record
 
 from .ladder import Step
 from .render import Layout, Limits, Shown
 from .request import MAX_TOKENS
-from .section import SKIPPED, Section
+from .section import SKIPPED, Outline, Section
 from .tokens import TokenCounter
 
-SLACK = 64
-"""Tokens by which a longer prefix may cost less than a shorter one: a closed gap, a budget line that falls away."""
+SLACK = 128
+"""Tokens by which a longer prefix may cost less than a shorter one: closed gaps, a budget line that falls away."""
 
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """How far the ladder is climbed: the steps taken, and what each record not shown would need.
-
-    `used` is the planned number of tokens. `needs` has every record of the ladder that is not shown: the smallest
-    `max_tokens` that shows it, or None where 12,000 tokens or the limit of characters are in the way; `by_chars` has
-    those which only the characters keep out.
-    """
-
-    steps: tuple[Step, ...]
-    used: int
-    needs: dict[str, int | None]
-    by_chars: frozenset[str]
+BLANK_LINE = "\n\n"
+NOTHING = ""
 
 
 @dataclass(slots=True)
@@ -48,50 +36,92 @@ class Cost:
     parts: int = 0
     chars: int = 0
 
+    def add(self, other: Cost, sign: int = 1) -> None:
+        self.parts += sign * other.parts
+        self.chars += sign * other.chars
 
-class _Item:
-    """A record while the ladder is walked: its section and what it costs in the middle and at the end of a text."""
 
-    def __init__(self, section: Section, reference: str, header: str, parts: Callable[[str], int]) -> None:
-        self.section = section
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What a prefix of the ladder costs without its budget line, and the numbers that this line would give."""
+
+    parts: int
+    chars: int
+    items: int
+    shortened: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How far the ladder is climbed: the steps taken, and what each record not shown would need.
+
+    `used` is the planned number of tokens. `needs` has every record that the ladder opens and the steps do not show:
+    the smallest `max_tokens` that shows it, or None where 12,000 tokens or the limit of characters are in the way;
+    `by_chars` has those which only the characters keep out. `items` are the records walked over, in opening order.
+    """
+
+    steps: tuple[Step, ...]
+    used: int
+    needs: dict[str, int | None]
+    by_chars: frozenset[str]
+    items: dict[str, Item]
+
+
+class Item:
+    """A record on the ladder: its lines of the frame, its section as far as it is shown, and what that costs."""
+
+    def __init__(self, outline: Outline, layout: Layout, k: int, parts: Callable[[str], int]) -> None:
+        shown = shown_of(outline.record)
+        self.reference = layout.reference(shown)
+        self.header = layout.header(shown, k)
+        self.section = Section(outline)
         self._parts = parts
-        self._block: dict[int, tuple[int, int]] = {}
-        self._skips: dict[int, bool] = {}
-        self._skip = (parts(SKIPPED), len(SKIPPED))
-        line = f"{reference}\n" if reference else ""
-        self.reference = Cost(parts(line) if line else 0, len(line))
-        self.header = header
-        self._sum = Cost(parts(f"{header}\n"), len(header) + 1)
-        self.middle = Cost()
-        self.end = Cost()
-        self._last = ""
+        self._skipped = Cost(parts(SKIPPED), len(SKIPPED))
+        self._blocks: dict[int, Cost] = {}
+        self._marked: set[int] = set()
+        self._sum = self._line(self.header)
+        self._last, self._last_parts = self.header, self._sum.parts
+        self._ends: dict[str, Cost] = {}
+        self.own = self._line(self.reference) if self.reference else Cost()
 
     def show(self, ordinal: int) -> None:
-        section, parts = self.section, self._parts
+        """Show one more passage and cost what that changes."""
+        section, total = self.section, self._sum
         block = section.show(ordinal)
         lines = section.block_lines(block)
-        cost = (parts(f"{lines}\n"), len(lines) + 1) if lines else (0, 0)
-        old = self._block.get(block, (0, 0))
-        self._block[block] = cost
-        self._sum.parts += cost[0] - old[0]
-        self._sum.chars += cost[1] - old[1]
+        cost = self._line(lines) if lines else Cost()
+        if block in self._blocks:
+            total.add(self._blocks[block], -1)
+        self._blocks[block] = cost
+        total.add(cost)
         following = section.next_block(block)
-        for touched in (block, following):
-            if touched is not None:
-                self._mark(touched)
-        if following is None:
-            self._last = lines or self.header
-            last_nl = cost[0] if lines else parts(f"{self.header}\n")
-            self._ends = (parts(f"{self._last}\n\n") - last_nl, parts(self._last) - last_nl)
-        self.middle = Cost(self._sum.parts + self._ends[0], self._sum.chars + 1)
-        self.end = Cost(self._sum.parts + self._ends[1], self._sum.chars - 1)
+        self._mark(block)
+        if following is not None:
+            self._mark(following)
+        elif lines:
+            self._last, self._last_parts = lines, cost.parts
+        self._ends.clear()
+
+    def cost(self, end: str) -> Cost:
+        """What the section costs where it is followed by `end`: a blank line, or nothing at the end of the text."""
+        if end not in self._ends:
+            change = self._parts(f"{self._last}{end}") - self._last_parts
+            self._ends[end] = Cost(self._sum.parts + change, self._sum.chars + len(end) - 1)
+        return self._ends[end]
+
+    def _line(self, text: str) -> Cost:
+        return Cost(self._parts(f"{text}\n"), len(text) + 1)
 
     def _mark(self, block: int) -> None:
-        skips = self.section.skips(block)
-        change = int(skips) - int(self._skips.get(block, False))
-        self._skips[block] = skips
-        self._sum.parts += change * self._skip[0]
-        self._sum.chars += change * self._skip[1]
+        """Cost the mark of text left out before a block, which comes and goes."""
+        if self.section.skips(block):
+            if block not in self._marked:
+                self._marked.add(block)
+                self._sum.add(self._skipped)
+        elif block in self._marked:
+            self._marked.remove(block)
+            self._sum.add(self._skipped, -1)
 
 
 class Frame:
@@ -99,26 +129,42 @@ class Frame:
 
     def __init__(self, layout: Layout, counter: TokenCounter) -> None:
         self._layout, self._counter = layout, counter
-        self._counted: dict[int, Cost] = {}
         self._limited: dict[tuple[int, ...], Cost] = {}
         self._fixed = self._lines(layout.heading(), layout.opening())
 
     def around(self, items: int) -> Cost:
         """Everything but the budget line and the items' own lines."""
-        if items not in self._counted:
-            counted = self._lines(self._layout.counted(items))
-            self._counted[items] = Cost(self._fixed.parts + counted.parts, self._fixed.chars + counted.chars)
-        return self._counted[items]
+        cost = self._lines(self._layout.counted(items))
+        cost.add(self._fixed)
+        return cost
 
-    def limited(self, limits: Limits) -> Cost:
-        """The budget line."""
-        key = (
-            len(str(limits.used)),
-            len(str(limits.maximum)),
-            len(str(limits.items)),
-            len(str(limits.shortened)),
-            len(str(limits.dropped)),
-        )
+    def used(self, prefix: Prefix, max_tokens: int) -> int:
+        """Tokens of the text, whose budget line gives that number itself: the least fixed point, reached from below."""
+        if not (prefix.shortened or prefix.dropped):
+            return self._counter.total(prefix.parts)
+        used = 1
+        while (total := self._counter.total(prefix.parts + self._line(prefix, used, max_tokens).parts)) > used:
+            used = total
+        return total
+
+    def need(self, prefix: Prefix) -> int:
+        """Smallest `max_tokens` under which the text fits; for an estimate with the widest number in its place."""
+        if not self._counter.exact:
+            return self.used(prefix, MAX_TOKENS)
+        need = 1
+        while (used := self.used(prefix, need)) > need:
+            need = used
+        return need
+
+    def chars(self, prefix: Prefix) -> int:
+        """Characters of the text under the greatest `max_tokens`."""
+        if not (prefix.shortened or prefix.dropped):
+            return prefix.chars
+        return prefix.chars + self._line(prefix, self.used(prefix, MAX_TOKENS), MAX_TOKENS).chars
+
+    def _line(self, prefix: Prefix, used: int, maximum: int) -> Cost:
+        limits = Limits(used, maximum, prefix.items, prefix.shortened, prefix.dropped)
+        key = tuple(len(str(n)) for n in (used, maximum, prefix.items, prefix.shortened, prefix.dropped))
         if key not in self._limited:
             self._limited[key] = self._lines(self._layout.limited(limits))
         return self._limited[key]
@@ -127,118 +173,96 @@ class Frame:
         lines = [f"{piece}\n" for piece in pieces if piece]
         return Cost(sum(map(self._counter.parts, lines)), sum(map(len, lines)))
 
-    def used(self, parts: int, limits: Limits) -> int:
-        """Tokens of a text with `parts` outside its budget line, which gives that number itself (least fixed point)."""
-        used = 1
-        while True:
-            line = self.limited(Limits(used, limits.maximum, limits.items, limits.shortened, limits.dropped))
-            total = self._counter.total(parts + line.parts)
-            if total <= used:
-                return total
-            used = total
-
-    def need(self, parts: int, limits: Limits) -> tuple[int, int]:
-        """Smallest `max_tokens` under which such a text fits, and the characters of its widest budget line."""
-        widest = Limits(0, MAX_TOKENS, limits.items, limits.shortened, limits.dropped)
-        used = self.used(parts, widest)
-        chars = self.limited(Limits(used, MAX_TOKENS, limits.items, limits.shortened, limits.dropped)).chars
-        if not self._counter.exact:
-            return used, chars
-        maximum = 1
-        while True:
-            used = self.used(parts, Limits(0, maximum, limits.items, limits.shortened, limits.dropped))
-            if used <= maximum:
-                return maximum, chars
-            maximum = used
-
 
 def fit(
     steps: Iterable[Step],
-    records: Mapping[str, Record],
-    openable: int,
+    outlines: Mapping[str, Outline],
     candidates: int,
     layout: Layout,
     counter: TokenCounter,
     max_tokens: int,
-    max_chars: int | None,
+    max_chars: int | None = None,
 ) -> Selection:
     """Climb `steps` as far as both ceilings allow.
 
-    `openable` is the number of records that the ladder opens, `candidates` that of all records that bear on the query
-    (duplicates left out); the rest counts as dropped. The walk ends where no longer prefix can fit or matter.
+    `outlines` are the records that the ladder opens, `candidates` is the number of all records that bear on the query
+    (duplicates left out); what is not shown of them counts as dropped.
     """
     frame = Frame(layout, counter)
-    items: dict[str, _Item] = {}
+    taken, prefixes, first, items = _walk(steps, outlines, candidates, layout, counter, frame, max_tokens)
+    allowed = [max_chars is None or frame.chars(prefix) <= max_chars for prefix in prefixes]
+    best = len(taken)
+    while best and not (
+        allowed[best - 1]
+        and counter.total(prefixes[best - 1].parts) <= max_tokens
+        and frame.need(prefixes[best - 1]) <= max_tokens
+    ):
+        best -= 1
+    needs: dict[str, int | None] = {}
+    by_chars: set[str] = set()
+    least, least_any, end = MAX_TOKENS + 1, MAX_TOKENS + 1, len(taken)
+    for ref, start in reversed(first.items()):
+        if start < best:
+            break
+        for place in range(start, end):
+            if counter.total(prefixes[place].parts) < least:
+                need = frame.need(prefixes[place])
+                least_any = min(least_any, need)
+                if allowed[place]:
+                    least = min(least, need)
+        end = start
+        needs[ref] = least if least <= MAX_TOKENS else None
+        if least_any <= MAX_TOKENS < least:
+            by_chars.add(ref)
+    used = frame.used(prefixes[best - 1], max_tokens) if best else 0
+    return Selection(tuple(taken[:best]), used, needs, frozenset(by_chars), items)
+
+
+def _walk(
+    steps: Iterable[Step],
+    outlines: Mapping[str, Outline],
+    candidates: int,
+    layout: Layout,
+    counter: TokenCounter,
+    frame: Frame,
+    max_tokens: int,
+) -> tuple[list[Step], list[Prefix], dict[str, int], dict[str, Item]]:
+    """The steps up to where no longer prefix can fit or change a need, with what each prefix costs.
+
+    That is above the greatest budget, or above this one once every record has been opened, by more than the slack.
+    """
     taken: list[Step] = []
+    prefixes: list[Prefix] = []
     first: dict[str, int] = {}
-    needs: list[int] = []
-    fits_chars: list[bool] = []
-    body, whole, best, used = Cost(), 0, 0, 0
-    last: _Item | None = None
-    floor: int | None = None  # least need of a prefix that shows every record
+    items: dict[str, Item] = {}
+    body, around, whole = Cost(), Cost(), 0
+    last: Item | None = None
+    floor = max_tokens
     for step in steps:
         item = items.get(step.id)
         if item is None:
-            record = records[step.id]
             if last is not None:
-                _add(body, last.middle, 1)
-                _add(body, last.end, -1)
-            shown = shown_of(record)
-            item = last = items[step.id] = _Item(
-                Section(record), layout.reference(shown), layout.header(shown, len(items) + 1), counter.parts
-            )
+                body.add(last.cost(NOTHING), -1)
+                body.add(last.cost(BLANK_LINE))
+            item = last = items[step.id] = Item(outlines[step.id], layout, len(items) + 1, counter.parts)
             first[step.id] = len(taken)
-            _add(body, item.reference, 1)
-            before, was_whole = Cost(), False
+            around = frame.around(len(items))
+            body.add(item.own)
         else:
-            before, was_whole = item.end if item is last else item.middle, item.section.whole
+            body.add(item.cost(NOTHING if item is last else BLANK_LINE), -1)
         item.show(step.ordinal)
+        body.add(item.cost(NOTHING if item is last else BLANK_LINE))
+        whole += item.section.whole
         taken.append(step)
-        _add(body, before, -1)
-        _add(body, item.end if item is last else item.middle, 1)
-        whole += int(item.section.whole) - int(was_whole)
-        around = frame.around(len(items))
-        parts, chars = body.parts + around.parts, body.chars + around.chars
-        shortened, dropped = len(items) - whole, candidates - len(items)
-        limits = Limits(0, max_tokens, len(items), shortened, dropped)
-        if shortened or dropped:
-            need, more = frame.need(parts, limits)
-            chars += more
-        else:
-            need = counter.total(parts)
-        needs.append(need)
-        fits_chars.append(max_chars is None or chars <= max_chars)
-        if need <= max_tokens and fits_chars[-1]:
-            best = len(taken)
-            used = frame.used(parts, limits) if shortened or dropped else need
-        if need > MAX_TOKENS + 2 * SLACK:
+        parts = body.parts + around.parts
+        shown = len(items)
+        prefixes.append(Prefix(parts, body.chars + around.chars, shown, shown - whole, candidates - shown))
+        total = counter.total(parts)
+        if shown == len(outlines) and first[step.id] == len(taken) - 1:
+            floor = max(floor, total)
+        if total > (floor if shown == len(outlines) else MAX_TOKENS) + SLACK:
             break
-        if len(items) == openable:
-            floor = need if floor is None else min(floor, need)
-            if need > max(max_tokens, floor) + 2 * SLACK:
-                break
-            if max_chars is not None and chars > max_chars + 4 * SLACK and need > floor + 2 * SLACK:
-                break
-    return _select(taken, first, needs, fits_chars, best, used)
-
-
-def _select(
-    taken: list[Step], first: dict[str, int], needs: list[int], fits_chars: list[bool], best: int, used: int
-) -> Selection:
-    """The selection, with each record's least need over the prefixes that show it."""
-    least_any, least = MAX_TOKENS + 1, MAX_TOKENS + 1
-    starts = {place: ref for ref, place in first.items()}
-    wanted: dict[str, int | None] = {}
-    by_chars: set[str] = set()
-    for place in range(len(taken) - 1, best - 1, -1):
-        least_any = min(least_any, needs[place])
-        if fits_chars[place]:
-            least = min(least, needs[place])
-        if place in starts:
-            wanted[starts[place]] = least if least <= MAX_TOKENS else None
-            if least > MAX_TOKENS and least_any <= MAX_TOKENS:
-                by_chars.add(starts[place])
-    return Selection(tuple(taken[:best]), used, wanted, frozenset(by_chars))
+    return taken, prefixes, first, items
 
 
 def shorter(selection: Selection, counted: int) -> Selection:
@@ -247,14 +271,9 @@ def shorter(selection: Selection, counted: int) -> Selection:
     needs = dict(selection.needs)
     if all(step.id != last.id for step in steps):
         needs[last.id] = counted if counted <= MAX_TOKENS else None
-    return Selection(tuple(steps), selection.used, needs, selection.by_chars)
+    return replace(selection, steps=tuple(steps), needs=needs)
 
 
 def shown_of(record: Record, lines: str = "") -> Shown:
     """What the layout sees of a record."""
     return Shown(record.id, record.type, record.path, record.title, record.created_at, lines)
-
-
-def _add(total: Cost, cost: Cost, sign: int) -> None:
-    total.parts += sign * cost.parts
-    total.chars += sign * cost.chars

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from context_packs.store.base import Candidates
-from context_packs.store.records import Record, Span
+from context_packs.store.base import Candidates, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,50 +30,38 @@ def openable(found: Candidates, max_items: int, among: Container[str] | None = N
     return [ref for ref in order if among is None or ref in among][:max_items]
 
 
-def passages_of(record: Record) -> tuple[Span, ...]:
-    """The passages of a record; a record stored without any is one passage."""
-    return record.passages or (Span(0, 0, len(record.content)),)
+def ladder(hits: Sequence[Hit], ordinals: Mapping[str, Sequence[int]]) -> Iterator[Step]:
+    """All steps, each passage with ink once: the hits, best first, then neighbours of what is shown, to whole records.
 
-
-def inked(record: Record) -> list[int]:
-    """Positions of the passages that hold more than blanks; the first one where all are blank, so never empty."""
-    content = record.content
-    spans = passages_of(record)
-    return [n for n, span in enumerate(spans) if not content[span.start : span.end].isspace()] or [0]
-
-
-def ladder(found: Candidates, records: Mapping[str, Record], max_items: int) -> Iterator[Step]:
-    """All steps, each passage with ink once: the hits, best first, then neighbours of what is shown, then the rest.
-
-    The second part goes in rounds; in a round each record, in the order of first appearance, shows the passage before
-    and the one after each shown run, until whole records are shown. Records missing from `records` take no step.
-    Time and memory are linear in the number of passages, and nothing is worked out before it is asked for.
+    `ordinals` has the records that may be opened, in opening order, with the ascending ordinals of their passages that
+    hold more than blanks (at least one each). After the hits come rounds; in a round each record, in opening order,
+    shows the passage before and the one after each shown run. Hits of other records are passed over; a hit on a blank
+    passage stands for the one before it. Linear in the number of passages, and nothing is worked out before its time.
     """
-    opened = {ref: inked(records[ref]) for ref in openable(found, max_items, records)}
-    shown: dict[str, set[int]] = {ref: set() for ref in opened}
-    for hit in found.hits:
-        if hit.id in opened:
-            place = _place(opened[hit.id], hit.ordinal)
+    shown: dict[str, set[int]] = {ref: set() for ref in ordinals}
+    for hit in hits:
+        if hit.id in shown:
+            place = _place(ordinals[hit.id], hit.ordinal)
             if place not in shown[hit.id]:
                 shown[hit.id].add(place)
-                yield Step(hit.id, opened[hit.id][place])
-    for ref, ordinals in opened.items():
+                yield Step(hit.id, ordinals[hit.id][place])
+    for ref in ordinals:
         if not shown[ref]:
             shown[ref].add(0)
-            yield Step(ref, ordinals[0])
-    gaps = {ref: _gaps(sorted(shown[ref]), len(ordinals)) for ref, ordinals in opened.items()}
+            yield Step(ref, ordinals[ref][0])
+    gaps = {ref: _gaps(sorted(shown[ref]), len(ordinals[ref])) for ref in ordinals}
     while gaps:
         for ref in list(gaps):
             for gap in gaps[ref]:
                 for place in gap.narrow():
-                    yield Step(ref, opened[ref][place])
+                    yield Step(ref, ordinals[ref][place])
             gaps[ref] = [gap for gap in gaps[ref] if gap.start < gap.end]
             if not gaps[ref]:
                 del gaps[ref]
 
 
-def _place(ordinals: list[int], ordinal: int) -> int:
-    """Position in `ordinals` of a passage; a blank or unknown one stands for the passage before it."""
+def _place(ordinals: Sequence[int], ordinal: int) -> int:
+    """Position in `ordinals` of a passage, or of the one before it where it has none."""
     place = bisect_left(ordinals, ordinal)
     if place < len(ordinals) and ordinals[place] == ordinal:
         return place

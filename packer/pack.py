@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -13,13 +13,13 @@ from context_packs.store.base import Candidates
 from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
 
-from .fit import Selection, fit, shorter, shown_of
+from .fit import BLANK_LINE, Selection, fit, shorter, shown_of
 from .ladder import ladder, openable
 from .profile import Profile, with_defaults
 from .render import Layout, Limits, layout
 from .request import PackRequest
-from .section import Section
-from .tokens import TokenCounter
+from .section import Outline, Section, outline_of
+from .tokens import TokenCounter, well_formed
 
 State = Literal["complete", "limited", "no_match", "degraded"]
 Reason = Literal["budget", "max_items", "max_chars", "duplicate"]
@@ -137,20 +137,22 @@ def build(
     as kept out by `max_items`. Limits that the caller left open are the profile's.
     """
     request = with_defaults(request, profile)
-    opened = openable(found, request.max_items, records)
-    _assert_wanted(request, [records[ref] for ref in opened])
+    outlines = {ref: outline_of(records[ref]) for ref in openable(found, request.max_items, records)}
+    _assert_wanted(request, [outline.record for outline in outlines.values()])
     own = sum(item.duplicate_of is None for item in found.items)
     form = layout(profile.template)
-    steps = ladder(found, records, request.max_items)
-    selection = fit(steps, records, len(opened), own, form, counter, request.max_tokens, request.max_chars)
+    steps = ladder(found.hits, {ref: outline.ordinals for ref, outline in outlines.items()})
+    selection = fit(steps, outlines, own, form, counter, request.max_tokens, request.max_chars)
     while True:
-        sections = _sections(selection, records)
-        decisions = _decisions(found, set(opened), selection)
-        text, used = _rendered(form, counter, request, sections, decisions, selection)
-        if not sections or _within(request, text, used):
+        placed = _placed(selection, outlines)
+        decisions = _decisions(found, outlines, selection)
+        text, used = _rendered(form, counter, request, placed, decisions, selection)
+        if not placed or _within(request, text, used):
             break
         selection = shorter(selection, used)
-    return _filled(request, profile, found, records, counter, sections, decisions, text, used)
+    pack = _filled(request, profile, found, counter, placed, decisions, text, used)
+    pack._made = _Made(request, profile, found, records, counter)
+    return pack
 
 
 def _within(request: PackRequest, text: str, used: int) -> bool:
@@ -166,17 +168,35 @@ def _assert_wanted(request: PackRequest, records: list[Record]) -> None:
                 raise StoreError(f"{name}: the store gave a record outside the filter; nothing is shown", field=name)
 
 
-def _sections(selection: Selection, records: Mapping[str, Record]) -> dict[str, Section]:
-    """The sections that the steps of a selection build, in the order in which they were opened."""
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """One record as it stands in the text: its reference line ("" for none), its header and its content lines."""
+
+    section: Section
+    reference: str
+    header: str
+    lines: str
+
+    @property
+    def body(self) -> str:
+        return _joined(self.header, self.lines)
+
+
+def _placed(selection: Selection, outlines: Mapping[str, Outline]) -> list[_Placed]:
+    """What the steps of a selection show, in the order in which they open it."""
     sections: dict[str, Section] = {}
     for step in selection.steps:
         if step.id not in sections:
-            sections[step.id] = Section(records[step.id])
+            sections[step.id] = Section(outlines[step.id])
         sections[step.id].show(step.ordinal)
-    return sections
+    walked = selection.items
+    return [
+        _Placed(section, walked[ref].reference, walked[ref].header, section.lines())
+        for ref, section in sections.items()
+    ]
 
 
-def _decisions(found: Candidates, opened: set[str], selection: Selection) -> list[Decision]:
+def _decisions(found: Candidates, opened: Container[str], selection: Selection) -> list[Decision]:
     """One decision for each candidate that is not shown, by rank."""
     shown = {step.id for step in selection.steps}
     decisions: list[Decision] = []
@@ -198,15 +218,15 @@ def _rendered(
     form: Layout,
     counter: TokenCounter,
     request: PackRequest,
-    sections: Mapping[str, Section],
+    placed: list[_Placed],
     decisions: list[Decision],
     selection: Selection,
 ) -> tuple[str, int]:
     """The whole text and its exact count. Without items, as much of the frame as fits: never more than the ceilings."""
     dropped = sum(decision.reason != "duplicate" for decision in decisions)
-    if sections:
-        shown = [shown_of(section.record, section.lines()) for section in sections.values()]
-        shortened = sum(not section.whole for section in sections.values())
+    if placed:
+        shown = [shown_of(item.section.record, item.lines) for item in placed]
+        shortened = sum(not item.section.whole for item in placed)
         if not shortened and not dropped:
             text = form.text(shown, None)
             return text, counter.count(text)
@@ -243,6 +263,11 @@ def _settled(counter: TokenCounter, limits: Limits, write: Callable[[Limits], st
     return text, used
 
 
+def _content(record: Record, spans: list[tuple[int, int]]) -> str:
+    """The shown ranges of a record, one below the other."""
+    return well_formed("\n".join(record.content[start:end] for start, end in spans))
+
+
 def _joined(*pieces: str) -> str:
     return "\n".join(piece for piece in pieces if piece)
 
@@ -251,46 +276,39 @@ def _filled(
     request: PackRequest,
     profile: Profile,
     found: Candidates,
-    records: Mapping[str, Record],
     counter: TokenCounter,
-    sections: Mapping[str, Section],
+    placed: list[_Placed],
     decisions: list[Decision],
     text: str,
     used: int,
 ) -> Pack:
     """The pack around a finished text. Its parts are made here from checked values, so they are not checked again."""
-    form = layout(profile.template)
     ranked = {item.id: item for item in found.items}
     items: list[PackedItem] = []
-    bodies: list[str] = []
-    for k, section in enumerate(sections.values(), start=1):
-        record = section.record
-        shown = shown_of(record)
-        bodies.append(_joined(form.header(shown, k), section.lines()))
-        reference = _joined(form.reference(shown))
-        own = f"{reference}\n" if reference else ""
-        placed = bodies[-1] if k == len(sections) else f"{bodies[-1]}\n\n"
-        spans = section.spans()
+    for k, item in enumerate(placed, start=1):
+        record, spans = item.section.record, item.section.spans()
+        reference = f"{item.reference}\n" if item.reference else ""
+        section = item.body if k == len(placed) else f"{item.body}{BLANK_LINE}"
         items.append(
             PackedItem.model_construct(
                 id=record.id,
-                type=record.type,
-                path=record.path,
+                type=well_formed(record.type),
+                path=well_formed(record.path),
                 bucket=record.bucket,
                 scope=record.scope,
                 team_id=record.team_id,
-                title=record.title,
+                title=well_formed(record.title),
                 status=record.status,
                 score=ranked[record.id].score,
                 reason=ranked[record.id].reason,
                 created_at=record.created_at,
                 updated_at=record.updated_at,
-                tokens=counter.total(counter.parts(own) + counter.parts(placed)),
+                tokens=counter.total(counter.parts(reference) + counter.parts(section)),
                 total_tokens=counter.count(record.content),
-                shortened=not section.whole,
+                shortened=not item.section.whole,
                 spans=spans,
                 source=dict(record.source),
-                content="\n".join(record.content[start:end] for start, end in spans) if profile.item_content else None,
+                content=_content(record, spans) if profile.item_content else None,
             )
         )
     duplicates = sum(decision.reason == "duplicate" for decision in decisions)
@@ -314,14 +332,12 @@ def _filled(
         duplicates=duplicates,
         state=state,
     )
-    pack = Pack.model_construct(
+    return Pack.model_construct(
         version="1",
         retrieval_plan=dict(found.plan),
         budget=budget,
         items=items,
         decisions=decisions,
-        context_text="\n\n".join(bodies),
+        context_text=BLANK_LINE.join(item.body for item in placed),
         text=text,
     )
-    pack._made = _Made(request, profile, found, records, counter)
-    return pack

@@ -13,12 +13,11 @@ is one endless line, a line of more than 2,000 characters goes on in a new block
 from __future__ import annotations
 
 import re
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass
 
-from context_packs.store.records import Record
+from context_packs.store.records import Record, Span
 
-from .ladder import inked, passages_of
 from .tokens import well_formed
 
 BLOCK_CHARS = 2_000
@@ -47,30 +46,39 @@ class Unit:
     block: int
 
 
-def units_of(record: Record) -> tuple[list[int], list[Unit]]:
-    """Ordinals of the passages with ink and, for each, its unit. Linear in the record."""
-    content, spans = record.content, passages_of(record)
-    ordinals = inked(record)
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A record divided for showing: `units[n]` belongs to the passage `ordinals[n]`; at least one."""
+
+    record: Record
+    ordinals: tuple[int, ...]
+    units: tuple[Unit, ...]
+
+
+def outline_of(record: Record) -> Outline:
+    """The outline of a record, linear in its length; one stored without passages, or all blank, is one unit."""
+    content = record.content
+    spans = record.passages or (Span(0, 0, len(content)),)
+    inked = [n for n, span in enumerate(spans) if not content[span.start : span.end].isspace()] or [0]
     units: list[Unit] = []
-    block = line_start = before = 0
-    for n, ordinal in enumerate(ordinals):
+    block = block_start = before = 0
+    for n, ordinal in enumerate(inked):
         span = spans[ordinal]
         start = units[-1].end if units else 0
-        last = n == len(ordinals) - 1
-        end = len(content) if last else spans[ordinals[n + 1]].start
+        end = spans[inked[n + 1]].start if n + 1 < len(inked) else len(content)
         found = _INK.search(content, span.start, span.end)
         ink = found.start() if found else span.end
-        rest = span.start + len(content[span.start : span.end].rstrip())
-        between = content[before:ink]
-        new_line = not units or _BREAK.search(between) is not None
-        if units and (new_line or rest - line_start > BLOCK_CHARS):
+        rest = max(span.start + len(content[span.start : span.end].rstrip()), ink)
+        lead = _BREAK.split(content[before:ink])
+        new_line = not units or len(lead) > 1
+        if units and (new_line or rest - block_start > BLOCK_CHARS):
             block += 1
-            line_start = ink
+            block_start = ink
         if new_line:
-            ink -= len(_BREAK.split(between)[-1])
-        units.append(Unit(start, end, ink, max(rest, ink), block))
-        before = max(rest, ink)
-    return ordinals, units
+            ink -= len(lead[-1])
+        units.append(Unit(start, end, ink, rest, block))
+        before = rest
+    return Outline(record, tuple(inked), tuple(units))
 
 
 def lines_of(text: str) -> str:
@@ -86,10 +94,10 @@ def lines_of(text: str) -> str:
 class Section:
     """The shown part of one record; it grows by `show` and never shrinks."""
 
-    def __init__(self, record: Record) -> None:
-        self.record = record
-        ordinals, self.units = units_of(record)
-        self._place = {ordinal: n for n, ordinal in enumerate(ordinals)}
+    def __init__(self, outline: Outline) -> None:
+        self.record = outline.record
+        self.units = outline.units
+        self._ordinals = outline.ordinals
         self.shown: list[int] = []  # sorted positions in `units`
         self._is_shown = bytearray(len(self.units))
         self.blocks: dict[int, list[int]] = {}  # block -> its shown positions, sorted
@@ -101,8 +109,8 @@ class Section:
         return len(self.shown) == len(self.units)
 
     def show(self, ordinal: int) -> int:
-        """Show one more passage; gives its block."""
-        place = self._place[ordinal]
+        """Show one more passage, given by an ordinal of the outline; gives its block."""
+        place = bisect_left(self._ordinals, ordinal)
         unit = self.units[place]
         insort(self.shown, place)
         self._is_shown[place] = 1
