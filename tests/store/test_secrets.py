@@ -12,9 +12,8 @@ from context_packs.store.secrets import mask
 
 BODY = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
 HEX = "9f86d081884c7d659a2feaa0c55ad015"
-PEM = "\n".join(
-    ("-----BEGIN RSA " + "PRIVATE KEY-----", "MIIEpAIBAAKCAQEA" * 4, "x7Yq" * 16, "Zg==", "-----END RSA PRIVATE KEY-----")
-)
+BODY_OF_A_KEY = ("MIIEpAIBAAKCAQEA" * 4, "x7Yq" * 16, "Zg==")
+PEM = "\n".join(("-----BEGIN RSA " + "PRIVATE KEY-----", *BODY_OF_A_KEY, "-----END RSA PRIVATE KEY-----"))
 
 
 @pytest.mark.parametrize(
@@ -104,8 +103,11 @@ def test_overlapping_finds_count_once() -> None:
     assert mask("password=x:sk-" + BODY) == ("password=[secret:password]", 1)
 
 
-@given(st.lists(st.sampled_from(["password", "token", "key", "=", ": ", '"', "sk-", "eyJ", ".", BODY, "hunter2", " ",
-                                 "\n", "://", "@", "パスワード", "İ", "\ud800", "-----BEGIN PRIVATE KEY-----", "\\"])))  # fmt: skip
+FRAGMENTS = ["password", "token", "key", "=", ": ", '"', "sk-", "eyJ", ".", BODY, "hunter2", " ", "\n", "://", "@",
+             "パスワード", "İ", "\ud800", "-----BEGIN PRIVATE KEY-----", "\\"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS)))
 def test_masking_twice_changes_nothing_more(pieces: list[str]) -> None:
     """What is masked holds nothing to mask, and text without a find comes back as it is."""
     text = "".join(pieces)
@@ -124,9 +126,9 @@ def test_repeated_beginnings_cost_linear_time(piece: str) -> None:
 
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
-        start = time.perf_counter()
+        start = time.process_time()
         mask(text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     small = max(min(seconds(50_000) for _ in range(3)), 0.002)
     assert min(seconds(200_000) for _ in range(3)) < 10 * small
@@ -137,7 +139,7 @@ def test_long_texts_are_fast() -> None:
     words = random.Random(7).choices([*string.ascii_lowercase, "token", "key", "words", "of", "鍵"], k=300_000)
     prose = " ".join(words)
     assert len(prose) > 500_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert mask("a" * 500_000) == ("a" * 500_000, 0)
     assert mask(prose) == (prose, 0)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0

@@ -1,0 +1,62 @@
+"""`jsonl`: the record form of this product, one JSON object a line, as exports have it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidField
+from ..exports import LineIn, check_line
+from ..rows import RecordIn, check
+from .base import ImportOptions, ImportReport, clean, files, lines, shown
+
+_OF_AN_EXPORT = frozenset(LineIn.model_fields) - frozenset(RecordIn.model_fields)
+
+
+def read_jsonl(source: Path, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
+    """Records of a file, or of all `*.jsonl` and `*.jsonl.gz` below a folder, as they are written there.
+
+    A mark at the start, blank lines, CRLF and null values are tolerated. Everything else is strict, by the store's own
+    rules: the first line that is no record raises InvalidField with file, line, field and the way out. A line with
+    fields of an export (`id`, `version`, `superseded_by`, `deleted_at` …) is given on with them. Secrets are masked
+    only where the options say so explicitly.
+    """
+    for path, _ in files(source, (".jsonl", ".jsonl.gz"), report):
+        for number, raw, _ in lines(path):
+            if raw:
+                yield _record(raw, f"{shown(path)}, line {number}", options, report)
+
+
+def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport) -> dict[str, Any]:
+    try:
+        line = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
+    except UnicodeDecodeError as error:
+        raise InvalidField(f"{where}: is not UTF-8; save the file as UTF-8", field="line") from error
+    except (ValueError, RecursionError) as error:
+        why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise InvalidField(f"{where}: is not JSON ({why}); write one object a line", field="line") from error
+    if not isinstance(line, dict):
+        raise InvalidField(f'{where}: is not an object; write {{"content": "…"}}', field="line")
+    record = {name: value for name, value in line.items() if value is not None}
+    for name in record:
+        if name not in LineIn.model_fields:
+            known = ", ".join(RecordIn.model_fields)
+            raise InvalidField(f"{where}: {name[:60]!r} is not a field of a record; known are {known}", field=name)
+    try:
+        if _OF_AN_EXPORT & record.keys():
+            check_line(record)
+        else:
+            check(record)
+    except InvalidField as error:
+        raise InvalidField(f"{where}: {error}", field=error.field) from error
+    if options.mask_secrets:
+        for name in ("content", "title"):
+            if name in record:
+                record[name] = clean(record[name], options, report)
+    return record
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
