@@ -30,14 +30,27 @@ def openable(found: Candidates, max_items: int, among: Container[str] | None = N
     return [ref for ref in order if among is None or ref in among][:max_items]
 
 
-def ladder(hits: Sequence[Hit], ordinals: Mapping[str, Sequence[int]]) -> Iterator[Step]:
+def ladder(
+    hits: Sequence[Hit], ordinals: Mapping[str, Sequence[int]], unwieldy: Container[Step] = frozenset()
+) -> Iterator[Step]:
     """All steps, each passage with ink once: the hits, best first, then neighbours of what is shown, to whole records.
 
     `ordinals` has the records that may be opened, in opening order, with the ascending ordinals of their passages that
     hold more than blanks (at least one each). After the hits come rounds; in a round each record, in opening order,
     shows the passage before and the one after each shown run. Hits of other records are passed over; a hit on a blank
-    passage stands for the one before it. Linear in the number of passages, and nothing is worked out before its time.
+    passage stands for the one before it. `unwieldy` steps, whose passage is large and can not be cut, come last, so
+    that they block nothing. Linear in the number of passages, and nothing is worked out before its time.
     """
+    later: list[Step] = []
+    for step in _climb(hits, ordinals):
+        if step in unwieldy:
+            later.append(step)
+        else:
+            yield step
+    yield from later
+
+
+def _climb(hits: Sequence[Hit], ordinals: Mapping[str, Sequence[int]]) -> Iterator[Step]:
     shown: dict[str, set[int]] = {ref: set() for ref in ordinals}
     for hit in hits:
         if hit.id in shown:

@@ -14,7 +14,7 @@ from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
 
 from .fit import BLANK_LINE, Selection, fit, shorter, shown_of
-from .ladder import ladder, openable
+from .ladder import Step, ladder, openable
 from .profile import Profile, with_defaults
 from .render import Layout, Limits, layout
 from .request import PackRequest
@@ -141,7 +141,11 @@ def build(
     _assert_wanted(request, [outline.record for outline in outlines.values()])
     own = sum(item.duplicate_of is None for item in found.items)
     form = layout(profile.template)
-    steps = ladder(found.hits, {ref: outline.ordinals for ref, outline in outlines.items()})
+    steps = ladder(
+        found.hits,
+        {ref: outline.ordinals for ref, outline in outlines.items()},
+        {Step(ref, ordinal) for ref, outline in outlines.items() for ordinal in outline.unwieldy()},
+    )
     selection = fit(steps, outlines, own, form, counter, request.max_tokens, request.max_chars)
     while True:
         placed = _placed(selection, outlines)

@@ -54,6 +54,11 @@ class Outline:
     ordinals: tuple[int, ...]
     units: tuple[Unit, ...]
 
+    def unwieldy(self) -> list[int]:
+        """Ordinals of passages of more than 2,000 characters: a single endless grapheme cluster, which nothing cuts."""
+        sizes = ((ordinal, unit.rest - unit.ink) for ordinal, unit in zip(self.ordinals, self.units, strict=True))
+        return [ordinal for ordinal, size in sizes if size > BLOCK_CHARS]
+
 
 def outline_of(record: Record) -> Outline:
     """The outline of a record, linear in its length; one stored without passages, or all blank, is one unit."""

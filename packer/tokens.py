@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,16 +48,16 @@ class TokenCounter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A `TokenCounter` over a function of well-formed text; `factor` is 1 for an exact encoding."""
+    """A `TokenCounter` over a function of well-formed text; `per_mille` is 1,000 for an exact encoding."""
 
     name: str
     encode_count: Callable[[str], int]
-    factor: float = 1.0
+    per_mille: int = 1000
 
     @property
     def exact(self) -> bool:
         """Whether the numbers are those of the named encoding, not an estimate."""
-        return self.factor == 1.0
+        return self.per_mille == 1000
 
     def count(self, text: str) -> int:
         """Tokens of `text`; a lone surrogate counts as U+FFFD, `<|endoftext|>` and its like as plain text."""
@@ -73,7 +72,7 @@ class Counter:
 
     def total(self, parts: int) -> int:
         """Tokens for a sum of `parts`, rounded up."""
-        return parts if self.factor == 1.0 else math.ceil(parts * self.factor)
+        return -(-parts * self.per_mille // 1000)
 
 
 def well_formed(text: str) -> str:
@@ -113,7 +112,7 @@ def estimated(name: str, factor: float) -> TokenCounter:
     if not 1.0 < factor <= 4.0:
         raise InvalidField(f"factor: {factor} is not above 1 and at most 4", field="factor")
     base = token_counter(name)
-    return Counter(f"{base.name}*{factor:g}", base.count, factor)
+    return Counter(f"{base.name}*{factor:g}", base.count, round(factor * 1000))
 
 
 def _from_file(name: str, folder: Path | None) -> Callable[[str], int]:
