@@ -198,7 +198,7 @@ def fit(
         and frame.need(prefixes[best - 1]) <= max_tokens
     ):
         best -= 1
-    needs: dict[str, int | None] = {}
+    needs: dict[str, int | None] = dict.fromkeys(ref for ref in outlines if ref not in first)
     by_chars: set[str] = set()
     least, least_any, end = MAX_TOKENS + 1, MAX_TOKENS + 1, len(taken)
     for ref, start in reversed(first.items()):

@@ -44,7 +44,11 @@ def _many(value: Any) -> Any:
 
 
 def _time(field: str) -> BeforeValidator:
-    return BeforeValidator(lambda value: None if value is None or value in {"", "%"} else parse_time(value, field))
+    def read(value: Any) -> datetime | None:
+        value = _filter(value)
+        return None if value is None else parse_time(value, field)
+
+    return BeforeValidator(read)
 
 
 Text = Annotated[str, BeforeValidator(_text)]

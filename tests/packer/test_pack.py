@@ -200,7 +200,7 @@ def test_half_a_million_equal_characters_are_a_normal_record(kit: Any, character
 
 
 def test_what_can_not_be_cut_blocks_nothing(kit: Any) -> None:
-    """One grapheme cluster of 500,000 combining marks can be neither shown whole nor cut: it stands last and is told."""
+    """One grapheme cluster of 500,000 combining marks can be neither shown nor cut: it stands last and is told."""
     records = [kit.record(1, "e" + "\u0301" * 500_000), kit.record(2, "A short note.")]
     pack = kit.pack(kit.found(records), max_tokens=600)
     assert ids(pack) == ["mem:2"]
