@@ -11,6 +11,7 @@ Every function here is linear in the length of its text.
 from __future__ import annotations
 
 import hashlib
+import struct
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -55,7 +56,7 @@ STOP_WORDS: Final[frozenset[str]] = NEGATIONS | frozenset(
     whom whose why will with would yet you your yours yourself yourselves
     """.split()
 )
-_NOT_A_VERB: Final = frozenset(("AM", "AS", "CAN", "IT", "US", "WHO"))  # stop words that are names in capitals
+_ACRONYMS: Final = frozenset(("AM", "AS", "CAN", "IT", "US", "WHO"))  # stop words that are names in capitals
 _PARTICLES: Final = frozenset("はがをにのとでもへや")
 _SPEAKER: Final = "\x01speaker:"
 
@@ -71,11 +72,11 @@ _WORD: Final = rf"{_HEAD}{_BODY}*+"
 _PICTURE: Final = r"\p{Extended_Pictographic}\p{EMod}?[\U000e0020-\U000e007f]*+"
 _TOKEN: Final = regex.compile(
     rf"""
-      (?:(?:https?|ftp|file|wss?|git|ssh)://|www\.)(?P<url>[[^\s<>"'`|\p{{Ps}}\p{{Pe}}、。]--{_CJK}]++)
+      (?P<cjk>{_CJK}++)
+    | (?:(?:https?|ftp|file|wss?|git|ssh)://|www\.)(?P<url>[[^\s<>"'`|\p{{Ps}}\p{{Pe}}、。]--{_CJK}]++)
     | (?P<mail>(?<![A-Za-z0-9_.+%-])[A-Za-z0-9_.+%-]{{1,64}}+@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++)
     | (?P<lang>(?<!{_BODY})(?:[A-Za-z][A-Za-z0-9]*+\+\+|[A-Za-z]\#|(?<![.\w])\.(?i:net)(?=\W|$))(?!{_BODY}))
     | (?P<emoji>\p{{Regional_Indicator}}{{2}}|[0-9\#*]\u20e3|{_PICTURE}(?:\u200d{_PICTURE})*+)
-    | (?P<cjk>{_CJK}++)
     | (?P<grouped>(?<!{_BODY})[0-9]{{1,3}}(?:,[0-9]{{3}})++(?:\.[0-9]++)?+(?![,.]?{_BODY}))
     | (?P<issue>\#[0-9]++(?!{_BODY}))
     | (?P<word>{_WORD}(?:(?:::|[-./\\:@'&]){_WORD}){{0,{_MAX_PARTS - 1}}}+)
@@ -85,6 +86,7 @@ _TOKEN: Final = regex.compile(
 _LONG_MARKS: Final = regex.compile(r"(\p{M}{30})\p{M}++")
 _INVISIBLE: Final = regex.compile(r"[\u00ad\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef\u0640]++")
 _ACCENT: Final = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Cyrillic}])[\p{Mn}\p{Me}]++")
+_MARK: Final = regex.compile(r"\p{M}")
 _CAMEL: Final = regex.compile(r"(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})")
 _SPLIT: Final = regex.compile(r"[^\p{L}\p{M}\p{N}]++")
 _VERSION: Final = regex.compile(r"[vV]([0-9]++(?:\.[0-9A-Za-z]++)++)(?=$|[-+])")
@@ -108,7 +110,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 17)
 def term_key(term: str) -> int:
-    """Return the signed 64-bit key of a term: BLAKE2b (RFC 7693) of its UTF-8, 8 bytes, little-endian; never changes."""
+    """Return the signed 64-bit key of a term: BLAKE2b (RFC 7693) of its UTF-8, 8 bytes, little-endian, for ever."""
     return int.from_bytes(
         hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True
     )
@@ -135,7 +137,7 @@ def _simple(word: str, side: Side) -> str:
     """Return the term of one word without joiners, or "" for a stop word."""
     folded = _fold(word)[:MAX_TERM_CHARS]
     if folded in STOP_WORDS:
-        if word in _NOT_A_VERB:
+        if word in _ACRONYMS:
             return folded
         if side == "signature" and folded in NEGATIONS:
             return "not" if folded == "cannot" else folded
@@ -196,21 +198,16 @@ def _word(token: str, side: Side) -> Iterable[str]:
     yield from _parts(token, side)
 
 
-def _run(run: str, side: Side) -> Iterable[str]:
-    """Yield the terms of a run of a script written without blanks."""
-    last = len(run) - 1
-    if last == 0:
-        yield run
-        return
-    if side == "index":
-        for k, char in enumerate(run):
-            if not unicodedata.category(char).startswith("M"):
-                yield char
-            if k < last:
-                yield run[k : k + 2]
-    else:
-        for k in range(last):
-            yield run[k : k + 2]
+def _run(run: str, side: Side) -> list[str]:
+    """Return the terms of a run of a script written without blanks; a mark is never a term of its own."""
+    if len(run) == 1:
+        return [run]
+    pairs = [run[k : k + 2] for k in range(len(run) - 1)]
+    if side != "index":
+        return pairs
+    terms = [term for both in zip(run, pairs) for term in both]
+    terms.append(run[-1])
+    return [term for term in terms if len(term) > 1 or not _MARK.match(term)] if _MARK.search(run) else terms
 
 
 def _analyze(chunk: str, side: Side) -> list[str]:
@@ -295,7 +292,7 @@ def signature(text: str) -> bytes:
     keys, a bottom-k sketch (Broder 1997), so that the overlap of two signatures still estimates the overlap of texts.
     """
     keys = sorted(set(_collect(text, "signature", _signature_chunk)))[:MAX_SIGNATURE_KEYS]
-    return b"".join(key.to_bytes(8, "little", signed=True) for key in keys)
+    return struct.pack(f"<{len(keys)}q", *keys)
 
 
 def _names(text: str) -> list[tuple[str, str]]:
@@ -321,7 +318,7 @@ def speaker_key(word: str) -> int:
 
 
 def speaker_terms(name: str) -> list[str]:
-    """Return the speaker terms of each distinct word of a speaker's name, unstemmed, initials dropped where possible."""
+    """Return the speaker terms of each distinct word of a speaker's name, unstemmed, no initials where possible."""
     words = list(dict.fromkeys(folded for folded, _ in _names(name)))
     longer = [word for word in words if len(word) > 1]
     return [_SPEAKER + word for word in (longer or words)]

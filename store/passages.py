@@ -8,12 +8,13 @@ least, never inside a grapheme cluster (UAX #29). The result is an exact partiti
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import regex
+
+from context_packs.store.turns import Turns, find_turns
 
 __all__ = ["MAX_CHARS", "MAX_CHARS_WIDE", "Passage", "divide"]
 
@@ -46,6 +47,7 @@ _WIDE: Final = re.compile(
     "\uff00-\uffef\U00020000-\U0003ffff]+"
 )
 _CLUSTER: Final = regex.compile(r"\X")
+_PLAIN_PAIR: Final = re.compile("[ -~\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff]{2}")
 
 # Shapes of a line -------------------------------------------------------------------------------------------------
 
@@ -73,86 +75,6 @@ _FIELD: Final = re.compile(r"\s*[^\W_][\w .\-/]{0,39}(?::[ \t]|：|[ \t]?=[ \t]?
 _SHAPED: Final = re.compile(
     r"\s*(?:[^\w\s\"'“‘(「『]|[0-9０-９①-⒛⓪-⓿❶-❿]|[a-zA-Z]\)|[A-Z]{4,8}\b|[A-Z][a-z]{2} [ \d]\d )|.{1,80}?[:：>]", re.S
 )
-
-# Chat turns -------------------------------------------------------------------------------------------------------
-
-_TIME: Final = (
-    r"(?:[\[(]?(?:\d{4}[-/]\d{1,2}[-/]\d{1,2}[T ,]{0,2})?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:[ ]?[AaPp][Mm])?Z?[\])]?"
-    r"[ \t]*[-–]?[ \t]*)"
-)
-_NAME: Final = r"[^\W_](?:[\w '’&+・\-]|(?<=\b[A-Z])\.(?=\s?\w)|(?<=Dr|Mr|Ms)\.(?= )|(?<=Mrs)\.(?= )){0,39}"
-_TURN: Final = re.compile(
-    rf"[ \t]*(?P<time>{_TIME})?(?:"
-    rf"(?P<bold>\*\*|__)@?(?P<b>{_NAME}?)(?:[ ]?[(\[][^)\]\n]{{1,24}}[)\]])?(?:(?:\*\*|__)[ ]?[:：]|[:：](?:\*\*|__))"
-    rf"|@?(?P<n>{_NAME}?)(?:[ ]?[(\[][^)\]\n]{{1,24}}[)\]])?(?:：|[ ]?:(?=\s|$))"
-    rf"|<@?(?P<i>[^<>\s]{{1,30}})>(?=\s))[ \t]*"
-)
-_ROLES: Final = frozenset(
-    """user assistant human ai system bot agent customer support client interviewer interviewee therapist doctor
-    patient teacher student host guest speaker moderator operator tool q a me you model developer
-    ユーザー ユーザ アシスタント システム 話者 質問 回答 問 答 私 あなた 客 店員 司会 記者""".split()
-)
-_FIELDS: Final = frozenset(
-    """note notes warning todo tip tips example examples summary status owner date time title name type result results
-    reason cause fix problem solution decision action actions context update updates important caution info error
-    errors warn debug trace fatal critical notice output input step steps question answer description subject from to cc re path url version id key value
-    tags priority deadline due pros cons next goal goals risk risks background conclusion ps p.s fixme hint usage
-    default see also location author created updated category topic task tasks age email phone address project
-    注意 備考 補足 結論 理由 概要 日時 場所 目的 担当 期限 件名 例 メモ 注 参考 決定 原因 対策 状態 結果""".split()
-)
-_UTTERANCE: Final = re.compile(r"[.!?。！？…][\"'”’)）」』]*\s*$|(?:\S+\s+){3}\S|[\u3040-\u30ff]{2}")
-
-
-def _label(line: str) -> tuple[re.Match[str], str] | None:
-    """Return the match and the speaker of a line that has the form of a turn."""
-    match = _TURN.match(line)
-    if match is None:
-        return None
-    name = (match["b"] or match["n"] or match["i"] or "").strip()
-    if not name or (match["i"] and not match["time"]) or len(name) > 40 or name.count(" ") > 4:
-        return None
-    if name.isdecimal() or (name[0].islower() and name.lower() not in _ROLES and not (match["bold"] or match["time"])):
-        return None
-    return match, name
-
-
-def _speakers(lines: list[str]) -> frozenset[str]:
-    """Return the labels that are speakers in this text, none where the lines are rather fields or notes.
-
-    Accepted when a label comes back or two different ones speak, and at least half of what is said reads like speech.
-    """
-    turns: list[tuple[str, bool]] = []
-    timed = bold = lower = fence = False
-    for line in lines:
-        if _FENCE.match(line):
-            fence = not fence
-        if fence or (":" not in line and "：" not in line and ">" not in line):
-            continue
-        found = _label(line)
-        if found is None or found[1].lower() in _FIELDS:
-            continue
-        match, name = found
-        timed, bold, lower = timed or bool(match["time"]), bold or bool(match["bold"]), lower or name[0].islower()
-        said = line[match.end() :]
-        turns.append((name, not said.strip() or _UTTERANCE.search(said) is not None))
-    if len(turns) < 2:
-        return frozenset()
-    counts = Counter(name for name, _ in turns)
-    repeated = frozenset(name for name in counts if counts[name] > 1)
-    roles = frozenset(name for name in counts if name.lower() in _ROLES)
-    speech = 2 * sum(spoken for _, spoken in turns) >= len(turns)
-    if lower and not speech:
-        return frozenset()
-    if timed and (repeated or len(counts) > 1):
-        return frozenset(counts)
-    if len(roles) > 1 or (roles and repeated):
-        return repeated | roles
-    if not speech:
-        return frozenset()
-    if repeated:
-        return frozenset(counts) if len(repeated) > 1 or len(counts) <= 2 else repeated
-    return frozenset(counts) if len(counts) == 2 and not bold else frozenset()
-
 
 # Sentences --------------------------------------------------------------------------------------------------------
 
@@ -240,19 +162,16 @@ def _joined(text: str, start: int, ends: list[int], body: int) -> list[int]:
     if len(ends) == 1:
         return ends
     kept: list[int] = []
-    begin, first = start, body
-    for end in ends:
-        if (
-            kept
-            and end == ends[-1]
-            and _short(text, begin, end)
-            and _fits(text, kept[-2] if len(kept) > 1 else start, end)
-        ):
-            kept[-1] = end
-            break
-        if end == ends[-1] or not _short(text, first, end) or not _fits(text, begin, ends[ends.index(end) + 1]):
-            kept.append(end)
-            begin = first = end
+    begin, words = start, body
+    for k, end in enumerate(ends):
+        if _short(text, words, end):
+            if k + 1 < len(ends) and _fits(text, begin, ends[k + 1]):
+                continue
+            if kept and _fits(text, kept[-2] if len(kept) > 1 else start, end):
+                kept[-1] = begin = words = end
+                continue
+        kept.append(end)
+        begin = words = end
     return kept
 
 
@@ -289,25 +208,25 @@ def _border(text: str, at: int) -> bool:
     return _CLUSTER.match(text[at - 1 : at + 1]).end() == 1
 
 
-def _cluster_cut(text: str, start: int, stop: int, limit: int) -> int:
-    """Return the last cluster border in ``(start, start + limit]``, or the end of the first cluster if it is longer."""
-    size = limit + 32
+def _cluster_end(text: str, start: int, stop: int) -> int:
+    """Return the end of the grapheme cluster at ``start``; looks at a window only, as one may be of any length."""
+    size = 24
     while True:
         window = text[start : min(stop, start + size)]
-        whole = start + len(window) == stop
-        cut = 0
-        for match in _CLUSTER.finditer(window):
-            end = match.end()
-            if end == len(window) and not whole:
-                break
-            if end > limit:
-                return start + (cut or end)
-            cut = end
-        if whole:
-            return start + cut
-        if cut:
-            return start + cut
-        size *= 2
+        end = start + _CLUSTER.match(window).end()
+        if end < start + len(window) or end == stop:
+            return end
+        size *= 4
+
+
+def _cluster_cut(text: str, start: int, stop: int, limit: int) -> int:
+    """Return the last cluster border in ``(start, start + limit]``, or the end of the first cluster if it is longer."""
+    if _PLAIN_PAIR.match(text, start + limit - 1, stop):
+        return start + limit
+    cut = _cluster_end(text, start, stop)
+    while cut < stop and (end := _cluster_end(text, cut, stop)) <= start + limit:
+        cut = end
+    return cut
 
 
 def _cut(text: str, start: int, stop: int, limit: int) -> int:
@@ -459,7 +378,7 @@ def _divide_lines(division: _Division, text: str) -> None:
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line))
-    speakers = _speakers(lines) if len(lines) > 1 else frozenset()
+    turns = find_turns(lines)
     count = len(lines)
     k = 0
     begin = 0  # where the next block starts: leading blank lines belong to the first one
@@ -471,14 +390,13 @@ def _divide_lines(division: _Division, text: str) -> None:
         first = k
         start, begin = begin if first and not division.passages else offsets[k], 0
         division.table = ""
-        found = _label(line) if speakers and (":" in line or "：" in line or ">" in line) else None
-        if found and found[1] in speakers:
-            division.speaker = found[1]
-            k = _paragraph(lines, k, speakers, body=line[found[0].end() :])
+        if k in turns:
+            body, division.speaker = turns[k]
+            k = _paragraph(lines, k, turns, line[body:])
             stop = _after_blanks(lines, k)
-            division.prose(start, offsets[stop], offsets[first:k], offsets[first] + found[0].end())
+            division.prose(start, offsets[stop], offsets[first:k], offsets[first] + body)
         elif _SHAPED.match(line) is None and not (k + 1 < count and _opens_table(lines, k)):
-            k, stop = _plain(division, text, lines, offsets, start, k, speakers)
+            k, stop = _plain(division, text, lines, offsets, start, k, turns)
         elif fence := _FENCE.match(line):
             k += 1
             while k < count and not (
@@ -514,16 +432,16 @@ def _divide_lines(division: _Division, text: str) -> None:
             stop = _after_blanks(lines, k)
             division.item(start, offsets[stop], "item" if item else "log")
         else:
-            k, stop = _plain(division, text, lines, offsets, start, k, speakers)
+            k, stop = _plain(division, text, lines, offsets, start, k, turns)
         k = stop
 
 
 def _plain(
-    division: _Division, text: str, lines: list[str], offsets: list[int], start: int, k: int, speakers: frozenset[str]
+    division: _Division, text: str, lines: list[str], offsets: list[int], start: int, k: int, turns: Turns
 ) -> tuple[int, int]:
     """Add the paragraph, or the underlined heading, that starts at line ``k``; return the line after it, twice."""
     first = k
-    k = _paragraph(lines, k, speakers)
+    k = _paragraph(lines, k, turns)
     if k < len(lines) and k == first + 1 and _UNDERLINE.match(lines[k]):
         stop = _after_blanks(lines, k + 1)
         division.heading(start, offsets[stop], 1, lines[first].strip())
@@ -566,7 +484,7 @@ def _starts_block(line: str) -> bool:
     )
 
 
-def _paragraph(lines: list[str], k: int, speakers: frozenset[str], body: str = "x") -> int:
+def _paragraph(lines: list[str], k: int, turns: Turns, body: str = "x") -> int:
     """Return the line after the paragraph at line ``k``; a label with an empty body reaches on to the next prose."""
     empty = not body.strip()
     quoted = lines[k].lstrip().startswith(">")
@@ -579,12 +497,11 @@ def _paragraph(lines: list[str], k: int, speakers: frozenset[str], body: str = "
             k += 1
             continue
         if (
-            _starts_block(line)
+            k in turns
+            or _starts_block(line)
             or line.lstrip().startswith(">") != quoted
             or (k + 1 < len(lines) and _opens_table(lines, k))
         ):
-            break
-        if speakers and (found := _label(line)) and found[1] in speakers:
             break
         empty = False
         k += 1
