@@ -174,7 +174,7 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
         start, end = found.span(group)
         if found["flag"] is not None and not _is_flag(lower, name.start()):
             continue
-        if lower.endswith(("public", "public_", "public-"), 0, name.start()):
+        if lower.endswith(("public", "public_", "public-"), 0, name.start()) or _is_label(lower, name.start()):
             continue
         key = lower[name.start() : name.end()]
         tight = found["sep"] == "=" and text[name.start()].isupper()
@@ -188,10 +188,16 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
             done = end
 
 
+def _is_label(lower: str, at: int) -> bool:
+    """Whether the name stands in a replacement made earlier."""
+    opened = lower.rfind("[", max(0, at - 24), at)
+    return opened >= 0 and lower.startswith("[secret:", opened)
+
+
 def _is_flag(lower: str, at: int) -> bool:
     """Whether the name stands in an option such as `--db-password`."""
-    word = re.split(r"\s", lower[max(0, at - 40) : at])[-1]
-    return word.startswith("--")
+    before = lower[max(0, at - 40) : at]
+    return "--" in before and not before[-1].isspace() and before.split()[-1].startswith("--")
 
 
 def _kind(key: str) -> str:

@@ -213,8 +213,11 @@ def head(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     window = text[: limit + 1]
-    end = limit if window.isascii() else 0
-    for cluster in () if window.isascii() else _CLUSTER.finditer(window):
+    end = limit
+    if not window.isascii():
+        end = max(0, window.rfind(" ", 0, max(0, limit - 64)))  # a blank behind plain text begins a cluster
+        end = end if window[end - 1 : end].isascii() else 0
+    for cluster in () if window.isascii() else _CLUSTER.finditer(window, end):
         if cluster.end() > limit:  # also one that ends with the window: it may go on behind it
             break
         end = cluster.end()
