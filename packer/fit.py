@@ -4,7 +4,7 @@ Every piece of a rendered text ends with a line break (the last one with nothing
 letter or a blank; so the pieces' counts add up to the count of the whole, and one step only re-counts the lines it
 touches. The whole is counted once more when it is rendered; that number is the one reported.
 
-For each length k of prefix there is one smallest `max_tokens` under which it fits, its *need*; a budget takes the
+For each length k of prefix there is one smallest `max_tokens` from which on it fits, its *need*; a budget takes the
 greatest k whose need it covers. As needs do not depend on the budget, a larger budget never takes less. Characters are
 costed with the widest budget line, for the same reason.
 """
@@ -148,13 +148,16 @@ class Frame:
         return total
 
     def need(self, prefix: Prefix) -> int:
-        """Smallest `max_tokens` under which the text fits; for an estimate with the widest number in its place."""
-        if not self._counter.exact:
-            return self.used(prefix, MAX_TOKENS)
-        need = 1
-        while (used := self.used(prefix, need)) > need:
-            need = used
-        return need
+        """Smallest `max_tokens` from which on the text always fits.
+
+        The budget line names `max_tokens`, so it costs by the digits of that number: a text of 999 tokens under 999 can
+        have 1,001 under 1,000. Such a text needs 1,001, or a larger budget would take something away.
+        """
+        for digits in range(len(str(MAX_TOKENS)), 0, -1):
+            used = self.used(prefix, 10**digits - 1)
+            if used > 10 ** (digits - 1):
+                return used
+        return 1
 
     def chars(self, prefix: Prefix) -> int:
         """Characters of the text under the greatest `max_tokens`."""

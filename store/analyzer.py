@@ -16,6 +16,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from operator import add
 from typing import Any, Final, Literal
 
 import regex
@@ -92,7 +93,7 @@ _SPLIT: Final = regex.compile(r"[^\p{L}\p{M}\p{N}]++")
 _VERSION: Final = regex.compile(r"[vV]([0-9]++(?:\.[0-9A-Za-z]++)++)(?=$|[-+])")
 _INITIALS: Final = regex.compile(r"\p{L}(?:\.\p{L})++")
 _SUFFIX: Final = regex.compile(r"'(?:s|ll|re|ve|d|m)$", regex.IGNORECASE)
-_QUOTES: Final = str.maketrans({"’": "'", "ʼ": "'", "‘": "'", "′": "'", "‐": "-", "‑": "-"})
+_QUOTE: Final = regex.compile("[’ʼ‘′]")
 _PLAIN_EDGE: Final = "\"'.,;:!?()[]{}*`~"
 
 _local = threading.local()
@@ -104,8 +105,7 @@ def _stem(word: str) -> str:
     if stemmer is None:
         stemmer = Stemmer.Stemmer("english", 0)
         _local.stemmer = stemmer
-    stem: str = stemmer.stemWord(word)
-    return stem
+    return str(stemmer.stemWord(word))
 
 
 @lru_cache(maxsize=1 << 17)
@@ -119,7 +119,8 @@ def term_key(term: str) -> int:
 def _normal(chunk: str) -> str:
     """Return a chunk in NFKC without invisible characters; long runs of marks are cut, as sorting them is quadratic."""
     chunk = _LONG_MARKS.sub(r"\1", chunk)
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk)).translate(_QUOTES)
+    chunk = _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk)).replace("\u2010", "-")
+    return _QUOTE.sub("'", chunk)
 
 
 def _fold(word: str) -> str:
@@ -202,11 +203,12 @@ def _run(run: str, side: Side) -> list[str]:
     """Return the terms of a run of a script written without blanks; a mark is never a term of its own."""
     if len(run) == 1:
         return [run]
-    pairs = [run[k : k + 2] for k in range(len(run) - 1)]
+    pairs = list(map(add, run, run[1:]))
     if side != "index":
         return pairs
-    terms = [term for both in zip(run, pairs) for term in both]
-    terms.append(run[-1])
+    terms = [""] * (2 * len(run) - 1)
+    terms[::2] = run
+    terms[1::2] = pairs
     return [term for term in terms if len(term) > 1 or not _MARK.match(term)] if _MARK.search(run) else terms
 
 

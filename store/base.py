@@ -47,13 +47,17 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One record above the relevance floor; `rank` counts from 1; a near-duplicate names the id that stands for it."""
+    """One record above the relevance floor; `rank` counts from 1; a near-duplicate names the id that stands for it.
+
+    `coverage` (0 to 1) is the share of the query, weighted by how rare its words are, that the record contains.
+    """
 
     id: str
     rank: int
     score: float
     duplicate_of: str | None = None
     reason: str = ""  # restore only: why it is here (pinned, open, decision, recent)
+    coverage: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ records, each passage is scored with its neighbours, its speaker and its record,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -42,7 +42,8 @@ class Scoring:
     record: float = 0.75  # share of the BM25 score of the whole record
     header: float = 1.0  # weight of a term in title, path or type, in occurrences
     speaker: float = 0.5  # standard deviations for a passage said by somebody whom the query names
-    floor: float = 0.25
+    gate: float = 0.25  # coverage that the best record needs for an answer at all
+    floor: float = 0.1  # coverage that every further record needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,6 @@ class Ranked:
     ordinal: Ints
     value: Floats
     matched: int
-    idf: Floats
 
 
 def bm25(idf: Floats, tf: Floats, length: Floats, average: float, k1: float, b: float) -> Floats:
@@ -108,8 +108,6 @@ def rank(
     whole = bm25(
         rweight, table, hits["terms"][first].astype(np.float64)[:, None], words / max(records, 1), scoring.k1, scoring.record_b
     ).sum(axis=1)
-    total = float(rweight.sum())
-    coverage = present @ rweight / total if total > 0 else np.zeros(n)
 
     # Which records come into the second round: by their best passage and themselves
     u_pas, u_inverse = np.unique(b_pas, return_inverse=True)
@@ -133,12 +131,30 @@ def rank(
     owner = np.repeat(np.arange(len(top)), chosen_sizes)
     ordinal = np.arange(len(score)) - starts[owner]
     own = score.copy()
-    has_previous, has_following = ordinal > 0, ordinal < chosen_sizes[owner] - 1
-    score[has_previous] += scoring.previous * own[np.flatnonzero(has_previous) - 1]
-    score[has_following] += scoring.following * own[np.flatnonzero(has_following) + 1]
+    has_previous = np.flatnonzero(ordinal > 0)
+    has_following = np.flatnonzero(ordinal < chosen_sizes[owner] - 1)
+    score[has_previous] += scoring.previous * own[has_previous - 1]
+    score[has_following] += scoring.following * own[has_following + 1]
+
+    # Coverage: how much of the query one passage, its neighbours and the header hold together. Not of the whole
+    # record: a long text has a little of everything.
+    near = place[row] >= 0
+    window = np.zeros((len(score), terms), dtype=bool)
+    here = near & body
+    window[starts[place[row[here]]] + (pas[here] - vid[here] - 1), slot[here]] = True
+    alone = window.copy()
+    window[has_previous] |= alone[has_previous - 1]
+    window[has_following] |= alone[has_following + 1]
+    header = np.zeros((len(top), terms), dtype=bool)
+    here = near & word & (pas == vid)
+    header[place[row[here]], slot[here]] = True
+    coverage = np.zeros(len(top))
+    np.maximum.at(coverage, owner, (window | header[owner]) @ weight)
+    coverage /= max(float(weight.sum()), 1e-9)
+
     # A record found by its header alone shows its beginning.
     score[starts[best[top] == 0]] += 1e-6
-    spoken = (slot >= terms) & (place[row] >= 0)
+    spoken = (slot >= terms) & near
     if spoken.any():
         said = np.unique(starts[place[row[spoken]]] + (pas[spoken] - vid[spoken] - 1))
         spread = float(score[score > 0].std()) if (score > 0).any() else 0.0
@@ -158,12 +174,11 @@ def rank(
         keys=hits["key"][first][top][by_score],
         vids=vids[top][by_score],
         scores=scores[by_score],
-        coverage=coverage[top][by_score],
+        coverage=coverage[by_score],
         owner=position[owner[order]],
         ordinal=ordinal[order],
         value=value[order],
         matched=n,
-        idf=rweight,
     )
 
 
@@ -181,7 +196,9 @@ DEFAULT_SCORING = Scoring()
 
 
 def relevant(ranked: Ranked, scoring: Scoring) -> NDArray[np.bool_]:
-    """Which records stand above the relevance floor."""
+    """Which records stand above the relevance floor: none where even the best has too little of the query."""
+    if not len(ranked.coverage) or ranked.coverage.max() < scoring.gate:
+        return np.zeros(len(ranked.coverage), dtype=bool)
     return ranked.coverage >= scoring.floor
 
 
@@ -203,7 +220,7 @@ def search(
     """
     words = query_terms(text)
     where = {**reads.sight(viewer, now, filters), **reads.choice(filters)}
-    plan: dict[str, Any] = {"mode": "query", "arms": ["bm25"], "terms": list(words), "depth": depth, "floor": scoring.floor}
+    plan: dict[str, Any] = {"mode": "query", "arms": ["bm25"], "terms": list(words), "depth": depth, "gate": scoring.gate, "floor": scoring.floor}
     totals = session.row(query("totals"), where) or (0, 0, 0)
     keys = [term_key(term) for term in (*words, *query_speaker_terms(text))]
     hits = session.arrays(query("hits"), {**where, "terms": keys})
@@ -212,13 +229,20 @@ def search(
     ranked = rank(hits, len(words), totals, depth, scoring)
     keep = relevant(ranked, scoring)
     plan["matched"] = ranked.matched
-    rows = [_Row(int(k), int(v), float(s)) for k, v, s in zip(ranked.keys[keep], ranked.vids[keep], ranked.scores[keep], strict=True)]
-    steps = keep[ranked.owner]
-    hits_of = [
-        (id_of(int(ranked.keys[owner])), int(ordinal), float(value))
-        for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
+    rows = [
+        _Row(int(key), int(vid), float(score), "", float(coverage))
+        for key, vid, score, coverage in zip(
+            ranked.keys[keep], ranked.vids[keep], ranked.scores[keep], ranked.coverage[keep], strict=True
+        )
     ]
-    return _assemble(session, rows, hits_of, filters, viewer, now, take=take, known=known, plan=plan)
+    found = _assemble(session, rows, filters, viewer, now, take=take, known=known, plan=plan)
+    whole = np.array([id_of(int(key)) in found.records for key in ranked.keys], dtype=bool)
+    steps = whole[ranked.owner]
+    hits_of = tuple(
+        Hit(id_of(int(ranked.keys[owner])), int(ordinal), float(value))
+        for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
+    )
+    return replace(found, hits=hits_of)
 
 
 def restore(
@@ -241,7 +265,10 @@ def restore(
     if not found:
         return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})
     rows = [_Row(key, vid, 1.0 / place, reason) for place, (vid, key, reason) in enumerate(found, start=1)]
-    return _assemble(session, rows, None, filters, viewer, now, take=take, known=known, plan=plan)
+    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, plan=plan)
+    rounds = [hit for record in kept.records.values() for hit in _beginning(record)]
+    rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
+    return replace(kept, hits=tuple(rounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,12 +279,12 @@ class _Row:
     vid: int
     score: float
     reason: str = ""
+    coverage: float = 1.0
 
 
 def _assemble(
     session: Session,
     rows: list[_Row],
-    hits: list[tuple[str, int, float]] | None,
     filters: Filters,
     viewer: Viewer,
     now: datetime,
@@ -277,7 +304,9 @@ def _assemble(
         dropped = {index for index in chosen if has.says(texts[rows[index].vid])}
         chosen = [index for index in chosen if index not in dropped]
         dropped |= {index for index, other in enumerate(stands_for) if other in dropped}
-    records = reads.fetch(session, [rows[index].key for index in chosen[:take]], viewer, now, filters)
+    wanted = [rows[index].key for index in chosen[:take]]
+    fetched = reads.fetch(session, wanted, viewer, now, filters)
+    records = {one: fetched[one] for one in map(id_of, wanted) if one in fetched}
     order = [index for index in range(len(rows)) if index not in dropped]
     items = tuple(
         Candidate(
@@ -286,18 +315,15 @@ def _assemble(
             rows[index].score,
             None if (other := stands_for[index]) is None else id_of(rows[other].key),
             rows[index].reason,
+            rows[index].coverage,
         )
         for rank, index in enumerate(order, start=1)
     )
-    shown = {id_of(rows[index].key) for index in chosen}
-    if hits is None:
-        hits = [hit for index in chosen[:take] for hit in _beginning(records[id_of(rows[index].key)])]
-        hits.sort(key=lambda hit: -hit[2])  # stable: rounds first, records in order within a round
     plan |= {"candidates": len(items), "excluded": len(dropped)}
-    return Candidates(items, tuple(Hit(*hit) for hit in hits if hit[0] in shown), records, plan)
+    return Candidates(items, (), records, plan)
 
 
-def _beginning(record: Record) -> list[tuple[str, int, float]]:
+def _beginning(record: Record) -> list[Hit]:
     """What a restore shows of a record, by round: its first lines, of an episode then its last, then what follows."""
     count = len(record.passages)
     lead = next((span.ordinal + 1 for span in record.passages if span.end >= _LEAD_CHARS), count)
@@ -306,4 +332,4 @@ def _beginning(record: Record) -> list[tuple[str, int, float]]:
     last = list(reversed(rest))[:_TAIL_PASSAGES] if record.kind == "episode" else []
     later = [ordinal for ordinal in rest if ordinal not in set(last)]
     rounds = [*((o, 3.0) for o in first), *((o, 2.0) for o in last), *((o, 1.0) for o in later[:_TAIL_PASSAGES])]
-    return [(record.id, ordinal, value) for ordinal, value in rounds]
+    return [Hit(record.id, ordinal, value) for ordinal, value in rounds]

@@ -22,6 +22,7 @@ from .times import parse_time
 
 MAX_CONTENT_CHARS = 4_000_000
 MAX_LABEL_CHARS = 512
+_LONG_CHARS = 1000  # rewordings are of short texts
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REPAIRED = "lone surrogates were replaced by U+FFFD"
@@ -182,8 +183,15 @@ def prepare(record: RecordIn, raw_content: object = None) -> Prepared:
         speakers=_compact([passage.speaker for passage in passages]),
         slots=slots,
         terms=sum(length for _, length in slots[1:]),
-        signature=signature(f"{record.title} {record.content}"),
+        signature=_signature(record),
     )
+
+
+def _signature(record: RecordIn) -> bytes:
+    """Content terms for the near-duplicate check. A long text is only a duplicate of the same text: one key."""
+    if len(record.content) > _LONG_CHARS:
+        return (content_hash(record) | 1).to_bytes(8, "little", signed=True)
+    return signature(f"{record.title} {record.content}")
 
 
 def _compact(speakers: list[str]) -> str:

@@ -13,7 +13,7 @@ Turns: TypeAlias = dict[int, tuple[int, str]]
 
 _TIME: Final = (
     r"(?:[\[(]?(?:\d{4}[-/]\d{1,2}[-/]\d{1,2}[T ,]{0,2})?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?"
-    r"(?:[ ]?[AaPp][Mm])?Z?[\])]?[ \t]*[-–]?[ \t]*)"
+    r"(?:[ ]?[AaPp][Mm])?Z?[\])]?[ \t]*+(?:[-–][ \t]*+)?)"
 )
 _NAME: Final = r"[^\W_](?:[\w '’&+・\-]|(?<=\b[A-Z])\.(?=\s?\w)|(?<=Dr|Mr|Ms)\.(?= )|(?<=Mrs)\.(?= )){0,39}"
 _NOTE: Final = r"(?:[ ]?[(\[][^)\]\n]{1,24}[)\]])?"
@@ -37,7 +37,7 @@ _FIELDS: Final = frozenset(
     tasks age email phone address project
     注意 備考 補足 結論 理由 概要 日時 場所 目的 担当 期限 件名 例 メモ 注 参考 決定 原因 対策 状態 結果""".split()
 )
-_UTTERANCE: Final = re.compile(r"[.!?。！？…][\"'”’)）」』]*\s*$|(?:\S+\s+){3}\S|[\u3040-\u30ff]{2}")
+_SPEECH: Final = re.compile(r"[.!?。！？…][\"'”’)）」』]*$|[\u3040-\u30ff]{2}")
 
 
 def _label(line: str) -> tuple[re.Match[str], str] | None:
@@ -75,8 +75,8 @@ def find_turns(lines: list[str]) -> Turns:
         match, name = label
         found[k] = match.end(), name
         timed, bold, lower = timed or bool(match["time"]), bold or bool(match["bold"]), lower or name[0].islower()
-        said = line[match.end() :]
-        spoken += not said.strip() or _UTTERANCE.search(said) is not None
+        said = line[match.end() :].strip()
+        spoken += not said or len(said[:200].split(None, 4)) > 3 or _SPEECH.search(said[-40:]) is not None
     if len(found) < 2:
         return {}
     counts = Counter(name for _, name in found.values())

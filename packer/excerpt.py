@@ -1,0 +1,371 @@
+"""Preview and excerpt of one record, for answers that do not carry whole texts. Pure.
+
+A preview is a pure prefix. An excerpt is made of the passages that match a query best, each with what governs it: the
+rest of a sentence that was cut into several passages, a neighbour that qualifies it, the header of its table, the
+words that introduce its list and its heading.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import regex
+
+from context_packs.store.analyzer import index_terms, query_terms
+from context_packs.store.passages import divide
+from context_packs.store.records import Record, Span
+
+JOINER = " … "
+MAX_HITS = 60  # passages that are looked at for one excerpt
+MAX_SEARCHED = 20_000  # characters of one passage that are searched for the words of the query
+_CHUNK = 512
+
+Basis = Literal["blocks", "lexical", "start"]
+
+_CLUSTER = regex.compile(r"\X")
+_CONTINUES = regex.compile(r"[\p{M}\u200c\u200d]")
+_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_CLOSERS = r"[)\]}\"'”’»」』）】〉》*_~`]*"
+_ENDED = re.compile(rf"[.!?:。！？｡．：…؟।]{_CLOSERS}\Z")
+# Borders inside a text: group 1 ends where what stands before the border ends, the match where the next begins.
+_SENTENCE = re.compile(rf"([.!?…]{_CLOSERS}(?=\s)|[。！？｡؟।]{_CLOSERS}|(?=[\n\r\u2028\u2029]))\s*")
+_WORD = re.compile(r"()\s+")
+_BLANKS = re.compile(r"\s+")
+_INK = re.compile(r"\S")
+_PIECE = re.compile(r"\S{1,32}")
+_OPENING = r"[\s\-*+•・>#※（(「『【\[\"'“‘]*(?:[^\W\d_][\w .-]{0,39}[:：]\s*)?"
+_QUALIFIER = re.compile(
+    rf"{_OPENING}(?:"
+    r"(?i:however|but|yet|except|excepting|unless|although|though|nevertheless|nonetheless|otherwise|instead|only|caveats?"
+    r"|that said|note that|not|never|no longer|with the exception|on the other hand|in contrast|aber|jedoch|allerdings"
+    r"|außer|ausser|mais|cependant|toutefois|sauf|pero|sin embargo|salvo)\b|(?i:still,|exceptions?(?:[:：]| (?:is|are|to)\b))"
+    r"|ただし|但し|ただ、|しかし|だが|ですが|でも、|なお|尚、|けれど|とはいえ|もっとも、|一方|逆に|ところが|除く|除き|例外|以外"
+    r"|但|然而|不过|除非|除了|하지만|그러나|다만|단,)"
+)
+_EXCEPTED = re.compile("(?:を|は)除(?:く|き|いて)|を例外と|に限り|に限る")
+_EXCEPTED_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Parts of a record: `text` is the parts in text order joined by `" … "`, `spans` their character ranges of the
+    content, half-open. `basis` says how the content was divided: `blocks` as stored, `lexical` now, `start` not."""
+
+    text: str
+    basis: Basis
+    spans: tuple[tuple[int, int], ...]
+
+
+def preview(text: str, chars: int = 500) -> tuple[str, bool]:
+    """The first characters of a text, at most `chars` (0: all), and whether anything was cut.
+
+    A pure prefix without a mark, so that it can be given back as text that the caller has; it ends between grapheme
+    clusters (UAX #29) and is empty where the first one is longer than `chars`. Reads no more than it gives.
+    """
+    if chars <= 0 or len(text) <= chars:
+        return text, False
+    cut = 0
+    for end in _cluster_ends(text, 0, chars + 1):
+        if end > chars:
+            break
+        cut = end
+    return text[:cut], True
+
+
+def excerpt(record: Record, query: str, hits: Sequence[int], chars: int = 800) -> Excerpt:
+    """What of a record bears on a query, at most `chars` characters, joiners included.
+
+    `hits` are ordinals of passages, best first, as recall gives them. The best one that holds a word of the query is
+    always there, cut around these words only where it alone is too long; further ones follow while they fit together
+    with what governs them. A passage without any of the words takes no room, unless none has them: then the best hit
+    is shown. Without hits, and where the beginning is the best hit, it is the start of the record.
+    """
+    content = record.content
+    spans, basis = _divided(record)
+    wanted = frozenset(query_terms(query))
+    ranked = [hit for hit in dict.fromkeys(hits) if 0 <= hit < len(spans) and _has_ink(content, spans[hit])]
+    ranked = ranked[:MAX_HITS]
+    matching = (hit for hit in ranked if not wanted.isdisjoint(index_terms(_words(content, spans[hit]))))
+    best = next(matching, None)
+    if best is None and ranked and _neighbour(content, spans, ranked[0], -1) is not None:
+        best = ranked[0]
+    if best is None or chars < 1:
+        return _start(content, chars)
+    if _neighbour(content, spans, best, -1) is None and _neighbour(content, spans, best, 1) is None:
+        basis = "start"
+    text = _Text(content, spans, chars)
+    if not text.add([best]):
+        part = _window(content, *_ink(content, spans[best]), wanted, chars)
+        return Excerpt(content[slice(*part)], basis, (part,) if part[0] < part[1] else ())
+    text.add_each(_sentence(content, spans, best))
+    text.add_each(_qualifiers(content, spans, best))
+    text.add_each(_governors(content, spans, best))
+    said = {_words(content, spans[best])}
+    for hit in matching:
+        if text.room <= len(JOINER):
+            break
+        words = _words(content, spans[hit])
+        bound = [hit, *_sentence(content, spans, hit), *_qualifiers(content, spans, hit)]
+        if words not in said and text.add(bound):
+            said.add(words)
+            text.add_each(_governors(content, spans, hit))
+    parts = text.parts()
+    return Excerpt(JOINER.join(content[a:b] for a, b in parts), basis, tuple(parts))
+
+
+def _divided(record: Record) -> tuple[Sequence[Span], Basis]:
+    if record.passages:
+        return record.passages, "blocks"
+    passages = divide(record.content)
+    return [Span(n, one.start, one.end, one.kind, one.speaker) for n, one in enumerate(passages)], "lexical"
+
+
+def _start(content: str, chars: int) -> Excerpt:
+    """The beginning of a record up to a border in the second half of what there is room for."""
+    first, last = _ink(content, Span(0, 0, len(content)))
+    end = last if last - first <= chars else _last_border(content, first, max(chars, 0))
+    end = max(first, end)
+    return Excerpt(content[first:end], "start", ((first, end),) if first < end else ())
+
+
+class _Text:
+    """Passages chosen so far, within a ceiling of characters. Runs with nothing but blanks between them are one part."""
+
+    def __init__(self, content: str, spans: Sequence[Span], chars: int) -> None:
+        self._content, self._spans, self._chars = content, spans, chars
+        self._chosen: list[int] = []
+
+    def add(self, ordinals: Sequence[int]) -> bool:
+        """Take all of these passages, or none where they do not fit."""
+        trial = sorted({*self._chosen, *ordinals})
+        if self._size(trial) > self._chars:
+            return False
+        self._chosen = trial
+        return True
+
+    def add_each(self, ordinals: Sequence[int]) -> None:
+        """Take those of these passages that fit."""
+        for ordinal in ordinals:
+            self.add([ordinal])
+
+    @property
+    def room(self) -> int:
+        """Characters that are left."""
+        return self._chars - self._size(self._chosen)
+
+    def parts(self) -> list[tuple[int, int]]:
+        """Character ranges of what was chosen, in text order."""
+        return self._parts(self._chosen)
+
+    def _size(self, chosen: list[int]) -> int:
+        parts = self._parts(chosen)
+        return sum(b - a for a, b in parts) + len(JOINER) * (len(parts) - 1)
+
+    def _parts(self, chosen: list[int]) -> list[tuple[int, int]]:
+        parts: list[tuple[int, int]] = []
+        for ordinal in chosen:
+            first, last = _ink(self._content, self._spans[ordinal])
+            if parts and _INK.search(self._content, parts[-1][1], first) is None:
+                parts[-1] = (parts[-1][0], last)
+            else:
+                parts.append((first, last))
+        return parts
+
+
+# ---- what governs a passage
+
+
+def _sentence(content: str, spans: Sequence[Span], hit: int) -> list[int]:
+    """The other pieces of the sentence that a passage is a piece of, nearest first."""
+    low = high = hit
+    while low > 0 and hit - low < MAX_HITS and _goes_on(content, spans[low - 1], spans[low]):
+        low -= 1
+    while high + 1 < len(spans) and high - hit < MAX_HITS and _goes_on(content, spans[high], spans[high + 1]):
+        high += 1
+    others = [ordinal for ordinal in range(low, high + 1) if ordinal != hit]
+    return sorted(others, key=lambda ordinal: (abs(ordinal - hit), ordinal))
+
+
+def _goes_on(content: str, one: Span, following: Span) -> bool:
+    """Whether a sentence reaches from one passage into the next: the division cuts only long ones."""
+    if (
+        one.kind != following.kind
+        or one.kind not in ("sentence", "turn", "item", "log")
+        or one.speaker != following.speaker
+    ):
+        return False
+    first, last = _ink(content, one)
+    if last - first < 40 or _ENDED.search(content, max(first, last - 16), last):
+        return False
+    breaks = len(_BREAK.findall(content, last, _ink(content, following)[0]))
+    return breaks == 0 or (breaks == 1 and last - first > 80 and one.kind in ("sentence", "turn"))
+
+
+def _qualifiers(content: str, spans: Sequence[Span], hit: int) -> list[int]:
+    """Following passages that qualify one, at most two, and the one before where the passage itself is a qualifier."""
+    found: list[int] = []
+    after = hit
+    while len(found) < 2 and (following := _neighbour(content, spans, after, 1)) is not None:
+        if _goes_on(content, spans[after], spans[following]):
+            after = following
+            continue
+        if not _qualifies(content, spans[following]):
+            break
+        found.append(following)
+        after = following
+    before = _neighbour(content, spans, hit, -1)
+    if before is not None and _qualifies(content, spans[hit]):
+        found.append(before)
+    return found
+
+
+def _qualifies(content: str, span: Span) -> bool:
+    if span.kind in ("code", "log", "heading"):
+        return False
+    first, last = _ink(content, span)
+    if _QUALIFIER.match(content, first, last):
+        return True
+    return last - first <= _EXCEPTED_CHARS and _EXCEPTED.search(content, first, last) is not None
+
+
+def _governors(content: str, spans: Sequence[Span], hit: int) -> list[int]:
+    """What stands above a passage and holds for it: the header of its table, what introduces its list, its heading."""
+    kind = spans[hit].kind
+    found: list[int] = []
+    top = hit
+    if kind in ("row", "item"):
+        while top > 0 and spans[top - 1].kind in (kind, "blank"):
+            top -= 1
+        if (
+            kind == "row" and top != hit and _BREAK.search(_words(content, spans[top]))
+        ):  # names and rule are one passage
+            found.append(top)
+        before = _neighbour(content, spans, top, -1)
+        if before is not None and _words(content, spans[before]).endswith((":", "：")):
+            found.append(before)
+    heading = next((n for n in range(top - 1, -1, -1) if spans[n].kind == "heading"), None)
+    return found if heading is None or heading in found else [*found, heading]
+
+
+def _neighbour(content: str, spans: Sequence[Span], ordinal: int, step: int) -> int | None:
+    """The next passage with ink in one direction."""
+    ordinal += step
+    while 0 <= ordinal < len(spans):
+        if _has_ink(content, spans[ordinal]):
+            return ordinal
+        ordinal += step
+    return None
+
+
+def _has_ink(content: str, span: Span) -> bool:
+    first, last = _ink(content, span)
+    return first < last
+
+
+def _words(content: str, span: Span) -> str:
+    return content[slice(*_ink(content, span))]
+
+
+def _ink(content: str, span: Span) -> tuple[int, int]:
+    """The range of a passage without the blanks around it."""
+    blanks = _BLANKS.match(content, span.start, span.end)
+    first = blanks.end() if blanks else span.start
+    if span.start < first < span.end and _CONTINUES.match(content, first):
+        first -= 1  # a mark stands on the blank before it
+    return first, max(first, span.start + len(content[span.start : span.end].rstrip()))
+
+
+# ---- cutting inside a passage
+
+
+def _window(content: str, first: int, last: int, wanted: frozenset[str], chars: int) -> tuple[int, int]:
+    """The range of at most `chars` characters within `first` to `last` that holds most words of the query."""
+    low, high = _densest(content, first, min(last, first + MAX_SEARCHED), wanted, chars)
+    start = max(first, low - (chars - (high - low)) // 2)
+    start = max(first, min(start, last - chars))
+    if start > first:
+        start = _first_border(content, first, start, max(start, low))
+    end = last if last - start <= chars else _last_border(content, start, chars, high)
+    return start, max(start, end)
+
+
+def _densest(content: str, first: int, last: int, wanted: frozenset[str], chars: int) -> tuple[int, int]:
+    """The shortest range within `chars` with the most different words of the query, the earliest of equals."""
+    found: list[tuple[int, int, frozenset[str]]] = []
+    inside: Counter[str] = Counter()
+    best, most, left = (first, first), 0, 0
+    for piece in _PIECE.finditer(content, first, last):
+        terms = wanted.intersection(index_terms(piece[0]))
+        if not terms:
+            continue
+        found.append((piece.start(), piece.end(), terms))
+        inside.update(terms)
+        while found[left][0] < piece.end() - chars:
+            inside.subtract(found[left][2])
+            left += 1
+            if left == len(found):
+                break
+        count = len(+inside)
+        if count > most:
+            best, most = (found[left][0], piece.end()), count
+    return best
+
+
+def _first_border(content: str, origin: int, low: int, high: int) -> int:
+    """The first place from `low` to `high` where a sentence begins, else a word, else a grapheme cluster."""
+    edges = list(_cluster_ends(content, origin, min(len(content), high + 1)))
+    for pattern in (_SENTENCE, _WORD):
+        for match in pattern.finditer(content, low, high):
+            if _is_edge(edges, match.end()):
+                return match.end()
+    index = bisect_left(edges, low)
+    return edges[index] if index < len(edges) and edges[index] <= high else _floor(edges, high, origin)
+
+
+def _last_border(content: str, start: int, chars: int, least: int = 0) -> int:
+    """The last place within `chars` of `start` where a sentence ends, else a word, in the second half and not before
+    `least`; else where a grapheme cluster ends. `start` must be the border of one."""
+    limit = start + chars
+    edges = list(_cluster_ends(content, start, min(len(content), limit + 1)))
+    for pattern in (_SENTENCE, _WORD):
+        found = pattern.finditer(content, max(start + chars // 2, least), min(len(content), limit + 1))
+        for place in reversed([match.end(1) for match in found]):
+            if place <= limit and _is_edge(edges, place):
+                return place
+    return _floor(edges, limit, start)
+
+
+def _is_edge(edges: list[int], place: int) -> bool:
+    index = bisect_left(edges, place)
+    return index < len(edges) and edges[index] == place
+
+
+def _floor(edges: list[int], place: int, origin: int) -> int:
+    """The last edge up to `place`, or `origin`."""
+    index = bisect_right(edges, place)
+    return edges[index - 1] if index else origin
+
+
+def _cluster_ends(text: str, start: int, stop: int) -> Iterator[int]:
+    """Ends of the grapheme clusters of `text[start:stop]`; the last one may go on behind `stop`.
+
+    Linear: the pattern looks back over a whole run of flags for each flag, so it is given short windows, each from the
+    end of a cluster; one that fills its window is tried again in a larger one.
+    """
+    size = _CHUNK
+    while start < stop:
+        window = text[start : min(stop, start + size)]
+        ends = [match.end() for match in _CLUSTER.finditer(window)]
+        if start + len(window) < stop:
+            ends.pop()
+        if not ends:
+            size *= 4
+            continue
+        yield from (start + end for end in ends)
+        start += ends[-1]
+        size = _CHUNK

@@ -1,0 +1,318 @@
+"""ContextPacks: the one object that doors and hosts use. Composition root, and the only reader of the environment.
+
+One query, one direction: request → profile → candidates of the store → ladder → fit → pack. Doors only parse what goes
+in and encode what comes out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from context_packs.store.base import Candidates, Filters, Store, Viewer
+from context_packs.store.duck import Mode
+from context_packs.store.duckstore import DuckStore
+from context_packs.store.errors import InvalidField
+from context_packs.store.importers import ImportOptions, ImportReport, read
+from context_packs.store.records import Record, Written, parse_id
+
+from .pack import Pack, build
+from .render import render as render_pack
+from .profile import load_profile, with_defaults
+from .request import PackRequest, parse_request
+from .tokens import DEFAULT as DEFAULT_ENCODING
+from .tokens import TokenCounter, token_counter
+
+DEPTH = 100  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
+MAX_LIMIT = 200  # rows of one recall or search
+MAX_REFS = 20  # refs of one get_contents
+DEFAULT_AGENT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the environment says: store path, agent, encoding, and how much a door shows of one row (characters)."""
+
+    store: str
+    agent_id: str
+    encoding: str
+    preview_chars: int
+    excerpt_chars: int
+    embedder: str
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        """Settings of `CONTEXT_PACKS_*`; raises InvalidField for a number that is none."""
+        return cls(
+            store=os.environ.get("CONTEXT_PACKS_STORE") or str(_default_store()),
+            agent_id=os.environ.get("CONTEXT_PACKS_AGENT") or DEFAULT_AGENT,
+            encoding=os.environ.get("CONTEXT_PACKS_ENCODING") or DEFAULT_ENCODING,
+            preview_chars=_number("CONTEXT_PACKS_PREVIEW_CHARS", 500),
+            excerpt_chars=_number("CONTEXT_PACKS_EXCERPT_CHARS", 800),
+            embedder=os.environ.get("CONTEXT_PACKS_EMBEDDER") or "auto",
+        )
+
+
+def _default_store() -> Path:
+    from platformdirs import user_data_path  # only where no path is given
+
+    return user_data_path("context-packs") / "memory.duckdb"
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit():
+        raise InvalidField(f"{name}: {text[:40]!r} is not a whole number from 0", field=name)
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One recalled record, complete. `score` is comparable within one answer only; `confidence` (0 to 1) is the share
+    of the query, weighted by how rare its words are, that the record contains; `hits` are the ordinals of the passages
+    that match, best first."""
+
+    ref: str
+    record: Record
+    score: float
+    confidence: float
+    hits: tuple[int, ...]
+
+    @property
+    def content(self) -> str:
+        """The record's whole text."""
+        return self.record.content
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Recalled rows, best first. `excluded` counts rows left out because the caller has them."""
+
+    rows: tuple[Row, ...]
+    excluded: int
+    plan: Mapping[str, Any]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Row:
+        return self.rows[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Whole records in the order asked for, and the refs that name nothing the caller may see."""
+
+    records: tuple[Record, ...]
+    missing: tuple[str, ...]
+
+
+class ContextPacks:
+    """Memory of one agent in one store. Safe from several threads; use it as a context manager or `close` it."""
+
+    def __init__(self, store: Store, viewer: Viewer, counter: TokenCounter, settings: Settings) -> None:
+        self._store = store
+        self._counter = counter
+        self.viewer = viewer
+        self.settings = settings
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        agent_id: str | None = None,
+        *,
+        mode: Mode = "shared",
+        teams: Sequence[str] = (),
+        encoding: str | None = None,
+        wait: float = 15.0,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> Self:
+        """Open a store, made where there is none. `":memory:"` lives as long as the object.
+
+        `mode` "shared" opens the file for each operation, so that several processes can use it; "exclusive" holds it
+        and is faster. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
+        budgets. What is not given comes from the environment. Raises StoreUnavailable (and its leaves), InvalidField.
+        """
+        settings = Settings.from_environment()
+        counter = token_counter(encoding or settings.encoding)
+        store = DuckStore(path if path is not None else settings.store, mode=mode, wait=wait, clock=clock)
+        return cls(store, Viewer(agent_id or settings.agent_id, tuple(teams)), counter, settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    # -- packs -----------------------------------------------------------------------------------------------------
+
+    def recall_context(self, query: PackRequest | str = "", /, **fields: Any) -> Pack:
+        """A pack for a query, or for the start of a session where the query is blank.
+
+        Takes one PackRequest, or its fields as keywords. Raises InvalidField naming the field at fault.
+        """
+        request = query if isinstance(query, PackRequest) else parse_request(**{"query": query, **fields})
+        if isinstance(query, PackRequest) and fields:
+            raise InvalidField(f"{min(fields)}: give a PackRequest or fields, not both", field=min(fields))
+        profile = load_profile(request.profile)
+        request = with_defaults(request, profile)
+        found = self._found(request.query, request.filters(), request.max_items, request.exclude_contents)
+        return build(request, profile, found, found.records, self._counter)
+
+    def render(self, pack: Pack, profile: str = "public") -> str:
+        """The text of another profile for a pack that this object made, under the same limits."""
+        return render_pack(pack, load_profile(profile))
+
+    def _found(self, query: str, filters: Filters, take: int, known: Sequence[str]) -> Candidates:
+        if query.strip():
+            return self._store.candidates(query, filters, self.viewer, DEPTH, take, known)
+        return self._store.restore(filters, self.viewer, DEPTH, take, known)
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def recall(self, query: str, limit: int = 10, *, exclude_contents: Sequence[str] = (), **filters: Any) -> Rows:
+        """Complete rows that bear on a query, best first; with a blank query what a restore would bring."""
+        request = parse_request(query=query, exclude_contents=tuple(exclude_contents), **filters)
+        found = self._found(request.query, request.filters(), _limited(limit), request.exclude_contents)
+        return _rows(found, limit)
+
+    def search_memory(self, query: str, limit: int = 10, **filters: Any) -> Rows:
+        """Strict: rows that contain at least half of the query by weight, and nothing else. `"*"` lists the newest."""
+        if query.strip() == "*":
+            return self.recall("", limit, **filters)
+        if not query.strip():
+            raise InvalidField("query: is blank: give words to search for, or * to list", field="query")
+        rows = self.recall(query, limit, **filters)
+        return Rows(tuple(row for row in rows if row.confidence >= 0.5), rows.excluded, rows.plan)
+
+    def get(self, ref: str) -> Record:
+        """One record by its id, exactly. Raises InvalidField (malformed id), NotFound, Gone (deleted, to its owner)."""
+        return self._store.get(ref, self.viewer)
+
+    def get_contents(self, refs: Sequence[str]) -> Contents:
+        """Whole records in request order, at most 20; a ref that names nothing visible goes to `missing`."""
+        if isinstance(refs, str) or not 1 <= len(refs) <= MAX_REFS:
+            raise InvalidField(f"refs: give a list of 1 to {MAX_REFS} ids", field="refs")
+        found = self._store.fetch([ref for ref in refs if parse_id(ref)], self.viewer)
+        return Contents(
+            tuple(found[ref] for ref in dict.fromkeys(refs) if ref in found),
+            tuple(ref for ref in dict.fromkeys(map(str, refs)) if ref not in found),
+        )
+
+    # -- writes ----------------------------------------------------------------------------------------------------
+
+    def remember(self, content: str, **fields: Any) -> Written:
+        """Store one record; the fields are those of the JSON Lines form, and `memory_type` for `type`.
+
+        The same content in the same place answers with the id that is there. Raises InvalidField, Conflict, NotFound.
+        """
+        return self.remember_many([{"content": content, **fields}])[0]
+
+    def remember_many(self, records: Iterable[Mapping[str, Any]]) -> list[Written]:
+        """Store records, a transaction per batch; results in order."""
+        return [written for batch in self.remember_batches(records) for written in batch]
+
+    def remember_batches(self, records: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
+        """The same, yielding the results of each batch once it is kept."""
+        return self._store.remember_batches((_renamed(record) for record in records), self.viewer)
+
+    def import_file(
+        self,
+        format: str,
+        source: str | Path,
+        *,
+        options: ImportOptions | None = None,
+        report: ImportReport | None = None,
+    ) -> Iterator[list[Written]]:
+        """Import a file or folder of a known format; yields the results of each batch, then sorts the index."""
+        yield from self.remember_batches(read(format, Path(source), options=options, report=report))
+        self._store.merge()
+
+    def forget(self, ref: str, mode: str = "soft_delete") -> str:
+        """Forget one record: `soft_delete`, `hard_delete` (text erased) or `redact` (text erased, record stays)."""
+        return self._store.forget([ref], mode, self.viewer)[0]
+
+    # -- the store -------------------------------------------------------------------------------------------------
+
+    @property
+    def encoding(self) -> str:
+        """The encoding in which all budgets are counted."""
+        return self._counter.name
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text in `encoding`, exact (an encoding name with a factor says that it is an estimate)."""
+        return self._counter.count(text)
+
+    def export(self, path: str | Path, *, everybody: bool = False) -> int:
+        """Write all of the agent's records (or everybody's) as JSON Lines; returns the number of lines.
+
+        The file appears whole or not at all.
+        """
+        target = Path(path)
+        draft = target.with_name(target.name + ".part")
+        count = 0
+        try:
+            with draft.open("w", encoding="utf-8", newline="\n") as out:
+                for line in self.export_lines(everybody=everybody):
+                    out.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    count += 1
+            draft.replace(target)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise InvalidField(f"file: can not write {target.name}: {error.strerror}", field="file") from error
+        return count
+
+    def export_lines(self, *, everybody: bool = False) -> Iterator[dict[str, Any]]:
+        """The lines of an export, one per version of a record."""
+        return self._store.export(None if everybody else self.viewer)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of what the agent can see, and of the file."""
+        return {**self._store.stats(self.viewer), "agent_id": self.viewer.agent_id, "encoding": self.encoding}
+
+    def probe(self) -> None:
+        """Try the write path for real; raises what a write would raise."""
+        self._store.probe()
+
+
+def _renamed(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(record, Mapping):
+        raise InvalidField(f"record: {str(record)[:40]!r} is not an object with fields", field="record")
+    if "memory_type" not in record:
+        return record
+    return {("type" if name == "memory_type" else name): value for name, value in record.items()}
+
+
+def _limited(limit: object) -> int:
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= MAX_LIMIT:
+        raise InvalidField(f"limit: {str(limit)[:40]} is not a whole number from 0 to {MAX_LIMIT}", field="limit")
+    return limit
+
+
+def _rows(found: Candidates, limit: int) -> Rows:
+    ranked = {item.id: item for item in found.items}
+    hits: dict[str, list[int]] = {}
+    for hit in found.hits:
+        hits.setdefault(hit.id, []).append(hit.ordinal)
+    rows = tuple(
+        Row(one, found.records[one], ranked[one].score, ranked[one].coverage, tuple(hits.get(one, ())))
+        for one in (item.id for item in found.items)
+        if one in found.records
+    )
+    return Rows(rows[:limit], int(found.plan.get("excluded", 0)), found.plan)
