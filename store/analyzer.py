@@ -120,7 +120,8 @@ def _normal(chunk: str) -> str:
     """Return a chunk in NFKC without invisible characters; long runs of marks are cut, as sorting them is quadratic."""
     chunk = _LONG_MARKS.sub(r"\1", chunk)
     chunk = _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk)).replace("\u2010", "-")
-    return _QUOTE.sub("'", chunk)
+    normal: str = _QUOTE.sub("'", chunk)
+    return normal
 
 
 def _fold(word: str) -> str:

@@ -37,6 +37,7 @@ _CUTS: Final = (
 
 
 def is_wide(text: str) -> bool:
+    """Tell whether most characters are of a script whose characters are wide: CJK, Hangul, Thai, Lao, Khmer, Burmese."""
     return not text.isascii() and 2 * len(_WIDE.sub("", text)) < len(text)
 
 
@@ -45,6 +46,7 @@ def _limit(text: str, start: int, end: int) -> int:
 
 
 def fits(text: str, start: int, end: int) -> bool:
+    """Tell whether the content of ``text[start:end]`` is within the limit of its script."""
     return end - start <= MAX_CHARS_WIDE or len(text[start:end].rstrip()) <= _limit(text, start, end)
 
 
@@ -122,4 +124,5 @@ def _blank_cut(text: str, start: int, stop: int) -> int:
 
 
 def clip(words: str, size: int) -> str:
+    """Return at most the first ``size`` characters, or the whole first grapheme cluster if that is longer."""
     return words if len(words) <= size else words[: _cluster_cut(words, 0, len(words), size)].rstrip()
