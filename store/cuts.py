@@ -37,7 +37,7 @@ _CUTS: Final = (
 
 
 def is_wide(text: str) -> bool:
-    """Tell whether most characters are of a script whose characters are wide: CJK, Hangul, Thai, Lao, Khmer, Burmese."""
+    """Tell whether most characters are of a wide script: CJK, Hangul, Thai, Lao, Khmer, Burmese."""
     return not text.isascii() and 2 * len(_WIDE.sub("", text)) < len(text)
 
 

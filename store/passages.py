@@ -67,7 +67,7 @@ _INDENTED: Final = re.compile(r"(?: {2,}|\t|\u3000)")
 _FIELD: Final = re.compile(r"\s*[^\W_][\w .\-/]{0,39}(?::[ \t]|：|[ \t]?=[ \t]?)\s*\S")
 # A line can only have one of the shapes above, or be a turn, when it starts like this.
 _SHAPED: Final = re.compile(
-    r"\s*(?:[^\w\s\"'“‘(「『]|[0-9０-９①-⒛⓪-⓿❶-❿]|[a-zA-Z]\)|[A-Z]{4,8}\b|[A-Z][a-z]{2} [ \d]\d )|.{1,80}?[:：>]", re.S
+    r"\s*(?:[^\w\s\"'“‘(「『]|[(0-9０-９①-⒛⓪-⓿❶-❿]|[a-zA-Z]\)|[A-Z]{4,8}\b|[A-Z][a-z]{2} [ \d]\d )|.{1,80}?[:：>]", re.S
 )
 
 

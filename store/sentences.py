@@ -36,7 +36,7 @@ def _ends(text: str, start: int, match: re.Match[str], stop: int) -> bool:
     bare = marks.rstrip(")]}\"'”’»」』）】〉》］｝*_~`")
     last = bare[-1]
     if last in _STRONG:
-        return spaced or len(bare) == len(marks) or not "\u3041" <= following <= "\u309f"
+        return spaced or len(bare) == len(marks) or not ("\u3041" <= following <= "\u309f" or following in "（(")
     if not spaced:
         if last in "!?":
             return following >= "\u2e80"

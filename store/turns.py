@@ -74,7 +74,8 @@ def find_turns(lines: list[str]) -> Turns:
             continue
         match, name = label
         found[k] = match.end(), name
-        timed, bold, lower = timed or bool(match["time"]), bold or bool(match["bold"]), lower or name[0].islower()
+        timed, bold = timed or bool(match["time"]), bold or bool(match["bold"])
+        lower = lower or (name[0].islower() and not match["i"])
         said = line[match.end() :].strip()
         spoken += not said or len(said[:200].split(None, 4)) > 3 or _SPEECH.search(said[-40:]) is not None
     if len(found) < 2:
