@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_packs.packer.fit import Selection, fit, shorter, shown_of
+from context_packs.packer.fit import Frame, Prefix, Selection, fit, shorter, shown_of
 from context_packs.packer.ladder import Step, ladder, openable
 from context_packs.packer.render import Limits, layout
 from context_packs.packer.section import Outline, Section, outline_of
@@ -55,17 +55,22 @@ def exact(
 def test_the_greatest_prefix_that_fits_is_taken_and_its_cost_is_exact(
     kit: Any, data: st.DataObject, template: str, encoding: str
 ) -> None:
-    """For each budget the selection is the one found by rendering and counting every prefix as a whole."""
+    """For each budget the selection is the one found by rendering and counting every prefix as a whole.
+
+    A prefix that fits below 1,000 only because that number has a digit less is left to budgets that keep it.
+    """
     found = data.draw(kit.founds(3))
     outlines, counter = outlines_of(found), token_counter(encoding)
     steps = climb(found, outlines)
     candidates = len(outlines) + data.draw(st.integers(0, 1))
     budgets = [*data.draw(st.lists(st.integers(1, 700), min_size=1, max_size=4)), 999, 1000, 1001, 12_000]
     for budget in budgets:
-        costs = [
-            exact(steps[:k], outlines, template, candidates, budget, counter.count) for k in range(1, len(steps) + 1)
-        ]
-        expected = max((k for k, cost in enumerate(costs, start=1) if cost <= budget), default=0)
+        costs, later = (
+            [exact(steps[: k + 1], outlines, template, candidates, limit, counter.count) for k in range(len(steps))]
+            for limit in (budget, max(budget, 1000))
+        )
+        fits = [cost <= budget and more <= max(budget, 1000) for cost, more in zip(costs, later, strict=True)]
+        expected = max((k for k, good in enumerate(fits, start=1) if good), default=0)
         selection = fit(iter(steps), outlines, candidates, layout(template), counter, budget)
         assert list(selection.steps) == steps[:expected]
         assert selection.used == (costs[expected - 1] if expected else 0)
@@ -149,3 +154,12 @@ def test_rendered_lines_add_up(kit: Any, encoding: str, data: st.DataObject) -> 
     lines = [line.replace("\r", "\n") + ("\n" if n < len(lines) - 1 else "") for n, line in enumerate(lines)]
     assert "".join(lines) == text
     assert sum(map(counter.count, lines)) == counter.count(text)
+
+
+def test_no_larger_budget_takes_away_at_the_edge_of_a_digit() -> None:
+    """A text of 999 tokens under 999 has 1,001 under 1,000, by its own numbers: it is kept for 1,001 and more."""
+    frame = Frame(layout("public"), token_counter())
+    edge = Prefix(parts=979, chars=0, items=1, shortened=1, dropped=0)
+    assert [frame.used(edge, maximum) for maximum in (998, 999, 1000, 1001)] == [999, 999, 1001, 1001]
+    needs = [frame.need(Prefix(parts, 0, 1, 1, 0)) for parts in (1, 977, 978, 979, 980)]
+    assert needs == [21, 997, 998, 1001, 1002]
