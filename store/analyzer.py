@@ -96,6 +96,9 @@ _SUFFIX: Final = regex.compile(r"'(?:s|ll|re|ve|d|m)$", regex.IGNORECASE)
 _QUOTE: Final = regex.compile("[’ʼ‘′]")
 _PLAIN_EDGE: Final = "\"'.,;:!?()[]{}*`~"
 
+_RUN: Final = regex.compile(_CJK, regex.V1)
+_HONORIFIC: Final = regex.compile(r"(?<=\w\w)(?:さん|さま|ちゃん|くん|君|様|氏|先生)$")
+
 _local = threading.local()
 
 
@@ -135,9 +138,14 @@ def _fold(word: str) -> str:
     return word
 
 
+def _whole(token: str) -> str:
+    """Return a token as one term: folded, at most 64 characters."""
+    return _fold(token[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS]
+
+
 def _simple(word: str, side: Side) -> str:
     """Return the term of one word without joiners, or "" for a stop word."""
-    folded = _fold(word)[:MAX_TERM_CHARS]
+    folded = _whole(word)
     if folded in STOP_WORDS:
         if word in _ACRONYMS:
             return folded
@@ -186,15 +194,15 @@ def _word(token: str, side: Side) -> Iterable[str]:
     if _INITIALS.fullmatch(token):
         yield _simple(token.replace(".", ""), side)
         return
-    yield _fold(token[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS]
+    yield _whole(token)
     version = _VERSION.match(token)
     if version:
-        yield _fold(version[1])[:MAX_TERM_CHARS]
+        yield _whole(version[1])
         token = token[1:]
     if "/" in token or "\\" in token:
         for name in token.replace("\\", "/").split("/"):
             if name and _SPLIT.search(name.strip("_")):
-                yield _fold(name.strip("_")[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS]
+                yield _whole(name.strip("_"))
             yield from _parts(name, side)
         return
     yield from _parts(token, side)
@@ -241,7 +249,7 @@ def _analyze(chunk: str, side: Side) -> list[str]:
             found = (token[:MAX_TERM_CHARS],)
         else:
             whole = token.rstrip("/.,;:!?*_~")
-            found = (_fold(whole[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS], *list(_parts(whole, side))[:_MAX_PARTS])
+            found = (_whole(whole), *list(_parts(whole, side))[:_MAX_PARTS])
         terms.extend(term for term in dict.fromkeys(found) if term)
     return terms
 
@@ -306,13 +314,13 @@ def _names(text: str) -> list[tuple[str, str]]:
             token = _SUFFIX.sub("", match[0])
             for piece in _SPLIT.split(token):
                 if piece:
-                    words.append((_fold(piece)[:MAX_TERM_CHARS], piece))
+                    words.append((_whole(piece), piece))
     return words
 
 
 def speaker_term(word: str) -> str:
     """Return the term that stands for "said by somebody called ``word``"; never equal to a term of a text."""
-    return _SPEAKER + _fold(_normal(word))[:MAX_TERM_CHARS]
+    return _SPEAKER + _whole(_normal(word))
 
 
 def speaker_key(word: str) -> int:
@@ -322,7 +330,7 @@ def speaker_key(word: str) -> int:
 
 def speaker_terms(name: str) -> list[str]:
     """Return the speaker terms of each distinct word of a speaker's name, unstemmed, no initials where possible."""
-    words = list(dict.fromkeys(folded for folded, _ in _names(name)))
+    words = list(dict.fromkeys(_HONORIFIC.sub("", folded) for folded, _ in _names(name)))
     longer = [word for word in words if len(word) > 1]
     return [_SPEAKER + word for word in (longer or words)]
 
@@ -347,17 +355,10 @@ def query_speaker_terms(text: str) -> tuple[str, ...]:
     for k, (folded, written) in enumerate(_names(text)):
         if folded in STOP_WORDS and (k == 0 or not written[:1].isupper() or len(folded) < 2):
             continue
-        if _is_run(folded) and len(folded) > 1:
+        if len(folded) > 1 and _RUN.match(folded):
             for start in range(len(folded) - 1):
                 for size in range(2, min(6, len(folded) - start) + 1):
                     found[_SPEAKER + folded[start : start + size]] = None
         else:
             found[_SPEAKER + folded] = None
     return tuple(found)
-
-
-_RUN: Final = regex.compile(_CJK, regex.V1)
-
-
-def _is_run(word: str) -> bool:
-    return _RUN.match(word) is not None

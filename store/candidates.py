@@ -26,6 +26,7 @@ from .records import Record, id_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_HEADER_ONLY = 1e-6  # a record found by its title, path or type alone shows its beginning
 _LEAD_CHARS = 300  # of each record that a restore shows before it shows more of any
 _TAIL_PASSAGES = 8  # of an episode's end, and of what follows the beginning
 
@@ -47,18 +48,52 @@ class Scoring:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """Records best first: `keys`, `vids`, `scores`, `coverage` float64[n]; passages best first: `owner` (index into
-    the records), `ordinal` (0-based), `value` float64[m]."""
+class Evidence:
+    """The postings of a query's terms in what may be seen, one entry each (arrays of equal length).
 
-    keys: Ints
+    `slot` is the index of the term, words first, speakers' names from `words` on; `vid` and `pas` say where, `tf` how
+    often, `len` is the length of the passage and `terms` that of the record, in terms. `totals` counts the records,
+    passages and terms of what was asked for.
+    """
+
+    slot: Ints
+    vid: Ints
+    pas: Ints
+    tf: Floats
+    len: Floats
+    terms: Floats
+    words: int
+    totals: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """First round: BM25 of every passage and record that has a word of the query.
+
+    `vids` int64[n] ascending, `row` the record of each posting (index into `vids`); `whole`, `rough` float64[n];
+    `pas` int64[m] ascending with `value` float64[m]; `weight` float64[words] is the idf of each word among passages.
+    """
+
     vids: Ints
-    scores: Floats
+    row: Ints
+    whole: Floats
+    rough: Floats
+    found: NDArray[np.bool_]
+    pas: Ints
+    value: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Second round, records in the order given: `score` and `coverage` float64[n]; passages best first: `owner`
+    (index of the record), `ordinal` (0-based) and `value` float64[m]."""
+
+    score: Floats
     coverage: Floats
     owner: Ints
     ordinal: Ints
     value: Floats
-    matched: int
 
 
 def bm25(idf: Floats, tf: Floats, length: Floats, average: float, k1: float, b: float) -> Floats:
@@ -71,135 +106,127 @@ def idf(df: Floats, n: int) -> Floats:
     return np.log1p((np.maximum(n - df, 0) + 0.5) / (df + 0.5))
 
 
-def rank(
-    hits: dict[str, NDArray[Any]],
-    terms: int,
-    totals: tuple[int, int, int],
-    depth: int,
-    scoring: Scoring,
-) -> Ranked:
-    """Score what hits.sql gave. `terms` counts the words of the query; slots above it are speakers' names.
+def score(found: Evidence, scoring: Scoring) -> Scores:
+    """First round: all passages and records by their own words."""
+    records, passages, terms = found.totals
+    words = found.words
+    word = found.slot < words
+    in_text = found.pas > found.vid
+    body = word & in_text
+    slot, pas = found.slot[body], found.pas[body]
 
-    `totals` are the records, passages and terms of what was asked for. At most `depth` records come back.
-    """
-    slot, vid, pas = hits["slot"], hits["vid"], hits["pas"]
-    tf = hits["tf"].astype(np.float64)
-    records, passages, words = totals
-    body = (slot < terms) & (pas > vid)
-    word = slot < terms
+    weight = idf(np.bincount(slot, minlength=words).astype(np.float64), passages)
+    impact = bm25(weight[slot], found.tf[body], found.len[body], terms / max(passages, 1), scoring.k1, scoring.b)
+    passage, at = _numbered(pas)
+    value = np.bincount(at, weights=impact, minlength=len(passage))
 
-    vids, first, row = np.unique(vid, return_index=True, return_inverse=True)
-    sizes = hits["passages"][first].astype(np.int64)
+    # Records: every word once, with all its occurrences, those in title, path and type at their own weight.
+    vids, row = _numbered(found.vid)
     n = len(vids)
+    count = np.where(in_text, found.tf, found.tf * scoring.header)
+    table = np.bincount(row[word] * words + found.slot[word], weights=count[word], minlength=n * words).reshape(n, words)
+    length = np.zeros(n)
+    length[row] = found.terms
+    rare = idf((table > 0).sum(axis=0).astype(np.float64), records)
+    whole = bm25(rare, table, length[:, None], terms / max(records, 1), scoring.k1, scoring.record_b).sum(axis=1)
 
-    # Passages
-    b_slot, b_pas = slot[body], pas[body]
-    df = np.bincount(b_slot, minlength=terms)[:terms].astype(np.float64)
-    weight = idf(df, passages)
-    impact = bm25(weight[b_slot], tf[body], hits["len"][body].astype(np.float64), words / max(passages, 1), scoring.k1, scoring.b)
-
-    # Records: every term once, with all its occurrences and its place in the header
-    count = np.where(pas > vid, tf, tf * scoring.header)
-    cells = row[word] * terms + slot[word]
-    table = np.bincount(cells, weights=count[word], minlength=n * terms).reshape(n, terms)
-    present = table > 0
-    rdf = present.sum(axis=0).astype(np.float64)
-    rweight = idf(rdf, records)
-    whole = bm25(
-        rweight, table, hits["terms"][first].astype(np.float64)[:, None], words / max(records, 1), scoring.k1, scoring.record_b
-    ).sum(axis=1)
-
-    # Which records come into the second round: by their best passage and themselves
-    u_pas, u_inverse = np.unique(b_pas, return_inverse=True)
-    u_score = np.bincount(u_inverse, weights=impact, minlength=len(u_pas))
-    u_row = np.searchsorted(vids, u_pas, side="right") - 1
     best = np.zeros(n)
-    np.maximum.at(best, u_row, u_score)
-    rough = best + scoring.record * whole
-    top = _top(rough, hits["key"][first], depth)
+    np.maximum.at(best, np.searchsorted(vids, passage, side="right") - 1, value)
+    return Scores(vids, row, whole, best + scoring.record * whole, best > 0, passage, value, weight)
 
-    # Second round: all passages of those records, with their neighbours
-    chosen_sizes = sizes[top]
-    ends = np.cumsum(chosen_sizes)
-    starts = ends - chosen_sizes
-    score = np.zeros(int(ends[-1]) if len(ends) else 0)
-    place = np.full(n, -1)
+
+def rank(found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scoring) -> Ranked:
+    """Second round: every passage of the chosen records, with its neighbours, speaker and record.
+
+    `top` are indices into `first.vids`, `sizes` the numbers of passages of those records.
+    """
+    starts = np.cumsum(sizes) - sizes
+    total = int(sizes.sum())
+    owner = np.repeat(np.arange(len(top)), sizes)
+    ordinal = np.arange(total) - starts[owner]
+    place = np.full(len(first.vids), -1)
     place[top] = np.arange(len(top))
-    inside = place[u_row] >= 0
-    at = starts[place[u_row[inside]]] + (u_pas[inside] - vids[u_row[inside]] - 1)
-    score[at] = u_score[inside]
-    owner = np.repeat(np.arange(len(top)), chosen_sizes)
-    ordinal = np.arange(len(score)) - starts[owner]
-    own = score.copy()
-    has_previous = np.flatnonzero(ordinal > 0)
-    has_following = np.flatnonzero(ordinal < chosen_sizes[owner] - 1)
-    score[has_previous] += scoring.previous * own[has_previous - 1]
-    score[has_following] += scoring.following * own[has_following + 1]
+    has_previous, has_following = np.flatnonzero(ordinal > 0), np.flatnonzero(ordinal < sizes[owner] - 1)
+
+    record = np.searchsorted(first.vids, first.pas, side="right") - 1
+    near = place[record] >= 0
+    record = record[near]
+    own = np.zeros(total)
+    own[starts[place[record]] + first.pas[near] - first.vids[record] - 1] = first.value[near]
+    value = own.copy()
+    value[has_previous] += scoring.previous * own[has_previous - 1]
+    value[has_following] += scoring.following * own[has_following + 1]
+    value[starts[~first.found[top]]] += _HEADER_ONLY
+
+    near = place[first.row] >= 0
+    slot, here = found.slot[near], place[first.row[near]]
+    step = found.pas[near] - found.vid[near] - 1  # −1 is the header
+    at = starts[here] + step
+
+    said = (slot >= found.words) & (step >= 0)
+    if said.any():
+        spoken = np.zeros(total, dtype=bool)
+        spoken[at[said]] = True
+        value[spoken & (value > 0)] += scoring.speaker * float(value[value > 0].std()) if (value > 0).any() else 0.0
+    value = np.where(value > 0, value + scoring.record * first.whole[top][owner], 0.0)
 
     # Coverage: how much of the query one passage, its neighbours and the header hold together. Not of the whole
     # record: a long text has a little of everything.
-    near = place[row] >= 0
-    window = np.zeros((len(score), terms), dtype=bool)
-    here = near & body
-    window[starts[place[row[here]]] + (pas[here] - vid[here] - 1), slot[here]] = True
-    alone = window.copy()
+    text = (slot < found.words) & (step >= 0)
+    alone = np.zeros((total, found.words), dtype=bool)
+    alone[at[text], slot[text]] = True
+    window = alone.copy()
     window[has_previous] |= alone[has_previous - 1]
     window[has_following] |= alone[has_following + 1]
-    header = np.zeros((len(top), terms), dtype=bool)
-    here = near & word & (pas == vid)
-    header[place[row[here]], slot[here]] = True
+    head = (slot < found.words) & (step < 0)
+    header = np.zeros((len(top), found.words), dtype=bool)
+    header[here[head], slot[head]] = True
     coverage = np.zeros(len(top))
-    np.maximum.at(coverage, owner, (window | header[owner]) @ weight)
-    coverage /= max(float(weight.sum()), 1e-9)
+    np.maximum.at(coverage, owner, (window | header[owner]) @ first.weight)
+    coverage /= max(float(first.weight.sum()), 1e-9)
 
-    # A record found by its header alone shows its beginning.
-    score[starts[best[top] == 0]] += 1e-6
-    spoken = (slot >= terms) & near
-    if spoken.any():
-        said = np.unique(starts[place[row[spoken]]] + (pas[spoken] - vid[spoken] - 1))
-        spread = float(score[score > 0].std()) if (score > 0).any() else 0.0
-        lit = np.zeros(len(score), dtype=bool)
-        lit[said] = True
-        score[lit & (score > 0)] += scoring.speaker * spread
-    value = np.where(score > 0, score + scoring.record * whole[top][owner], 0.0)
-
+    best = np.zeros(len(top))
+    np.maximum.at(best, owner, value)
     shown = np.flatnonzero(value > 0)
     order = shown[np.lexsort((ordinal[shown], owner[shown], -value[shown]))]
-    scores = np.zeros(len(top))
-    np.maximum.at(scores, owner, value)
-    by_score = np.lexsort((hits["key"][first][top], -scores))
-    position = np.empty(len(top), dtype=np.int64)
-    position[by_score] = np.arange(len(top))
-    return Ranked(
-        keys=hits["key"][first][top][by_score],
-        vids=vids[top][by_score],
-        scores=scores[by_score],
-        coverage=coverage[by_score],
-        owner=position[owner[order]],
-        ordinal=ordinal[order],
-        value=value[order],
-        matched=n,
-    )
+    return Ranked(best, coverage, owner[order], ordinal[order], value[order])
 
 
-def _top(score: Floats, key: Ints, depth: int) -> Ints:
-    """Indices of the `depth` highest scores, ties by key."""
+def _numbered(values: Ints) -> tuple[Ints, Ints]:
+    """Distinct values ascending and the index of each value among them; by counting where the range is small."""
+    if not len(values):
+        return values, values
+    low = int(values.min())
+    span = int(values.max()) - low + 1
+    if span > 64 * len(values) + 1_000_000:
+        distinct, index = np.unique(values, return_inverse=True)
+        return distinct, index
+    there = np.zeros(span, dtype=bool)
+    there[values - low] = True
+    distinct = np.flatnonzero(there)
+    number = np.empty(span, dtype=np.int64)
+    number[distinct] = np.arange(len(distinct))
+    return distinct + low, number[values - low]
+
+
+def best_of(score: Floats, depth: int) -> Ints:
+    """Indices of the `depth` highest scores, ties by index."""
     if len(score) > 4 * depth:
         edge = np.partition(score, len(score) - depth)[len(score) - depth]
         pool = np.flatnonzero(score >= edge)
     else:
         pool = np.arange(len(score))
-    return pool[np.lexsort((key[pool], -score[pool]))][:depth]
+    return pool[np.lexsort((pool, -score[pool]))][:depth]
 
 
 DEFAULT_SCORING = Scoring()
 
 
-def relevant(ranked: Ranked, scoring: Scoring) -> NDArray[np.bool_]:
+def relevant(coverage: Floats, scoring: Scoring) -> NDArray[np.bool_]:
     """Which records stand above the relevance floor: none where even the best has too little of the query."""
-    if not len(ranked.coverage) or ranked.coverage.max() < scoring.gate:
-        return np.zeros(len(ranked.coverage), dtype=bool)
-    return ranked.coverage >= scoring.floor
+    if not len(coverage) or coverage.max() < scoring.gate:
+        return np.zeros(len(coverage), dtype=bool)
+    return coverage >= scoring.floor
 
 
 def search(
@@ -220,29 +247,53 @@ def search(
     """
     words = query_terms(text)
     where = {**reads.sight(viewer, now, filters), **reads.choice(filters)}
-    plan: dict[str, Any] = {"mode": "query", "arms": ["bm25"], "terms": list(words), "depth": depth, "gate": scoring.gate, "floor": scoring.floor}
-    totals = session.row(query("totals"), where) or (0, 0, 0)
-    keys = [term_key(term) for term in (*words, *query_speaker_terms(text))]
-    hits = session.arrays(query("hits"), {**where, "terms": keys})
-    if not (hits["slot"] < len(words)).any():
+    plan: dict[str, Any] = {
+        "mode": "query",
+        "arms": ["bm25"],
+        "terms": list(words),
+        "depth": depth,
+        "gate": scoring.gate,
+        "floor": scoring.floor,
+    }
+    found = _evidence(session, text, words, where)
+    if not (found.slot < len(words)).any():
         return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
-    ranked = rank(hits, len(words), totals, depth, scoring)
-    keep = relevant(ranked, scoring)
-    plan["matched"] = ranked.matched
+    first = score(found, scoring)
+    top = best_of(first.rough, depth)
+    vids = first.vids[top]
+    details = session.arrays(query("details"), {"vids": vids.tolist()})
+    ranked = rank(found, first, top, details["passages"].astype(np.int64), scoring)
+    keep = relevant(ranked.coverage, scoring)
+    order = np.flatnonzero(keep)
+    order = order[np.lexsort((details["key"][order], -ranked.score[order]))]
     rows = [
-        _Row(int(key), int(vid), float(score), "", float(coverage))
-        for key, vid, score, coverage in zip(
-            ranked.keys[keep], ranked.vids[keep], ranked.scores[keep], ranked.coverage[keep], strict=True
-        )
+        _Row(int(details["key"][i]), int(vids[i]), float(ranked.score[i]), "", float(ranked.coverage[i]), details["signature"][i])
+        for i in order
     ]
-    found = _assemble(session, rows, filters, viewer, now, take=take, known=known, plan=plan)
-    whole = np.array([id_of(int(key)) in found.records for key in ranked.keys], dtype=bool)
-    steps = whole[ranked.owner]
-    hits_of = tuple(
-        Hit(id_of(int(ranked.keys[owner])), int(ordinal), float(value))
+    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, plan={**plan, "matched": len(first.vids)})
+    names = [id_of(int(key)) for key in details["key"]]
+    steps = np.array([name in kept.records for name in names], dtype=bool)[ranked.owner]
+    hits = tuple(
+        Hit(names[owner], int(ordinal), float(value))
         for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
     )
-    return replace(found, hits=hits_of)
+    return replace(kept, hits=hits)
+
+
+def _evidence(session: Session, text: str, words: tuple[str, ...], where: dict[str, Any]) -> Evidence:
+    keys = [term_key(term) for term in (*words, *query_speaker_terms(text))]
+    hits = session.arrays(query("hits"), {**where, "terms": keys})
+    totals = session.row(query("totals"), where) or (0, 0, 0)
+    return Evidence(
+        slot=hits["slot"],
+        vid=hits["vid"],
+        pas=hits["pas"],
+        tf=hits["tf"].astype(np.float64),
+        len=hits["len"].astype(np.float64),
+        terms=hits["terms"].astype(np.float64),
+        words=len(words),
+        totals=totals,
+    )
 
 
 def restore(
@@ -264,7 +315,10 @@ def restore(
     plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth, "matched": len(found)}
     if not found:
         return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})
-    rows = [_Row(key, vid, 1.0 / place, reason) for place, (vid, key, reason) in enumerate(found, start=1)]
+    rows = [
+        _Row(key, vid, 1.0 / place, reason, 1.0, signature)
+        for place, (vid, key, reason, signature) in enumerate(found, start=1)
+    ]
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, plan=plan)
     rounds = [hit for record in kept.records.values() for hit in _beginning(record)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
@@ -280,6 +334,7 @@ class _Row:
     score: float
     reason: str = ""
     coverage: float = 1.0
+    signature: bytes = b""
 
 
 def _assemble(
@@ -294,8 +349,7 @@ def _assemble(
     plan: dict[str, Any],
 ) -> Candidates:
     """Fold near-duplicates, leave out what the caller has, and bring the first records whole."""
-    signatures: dict[int, bytes] = dict(session.rows(query("signatures"), {"vids": [row.vid for row in rows]}))
-    stands_for = fold([signatures[row.vid] for row in rows])
+    stands_for = fold([row.signature for row in rows])
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:

@@ -1,0 +1,4 @@
+-- What the second round needs of the best versions, in the order given.
+SELECT r.key, r.passages, r.signature
+FROM records r JOIN (SELECT unnest($vids::BIGINT[]) AS vid, unnest(range(len($vids::BIGINT[]))) AS place) w ON w.vid = r.vid
+ORDER BY w.place

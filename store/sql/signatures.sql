@@ -1,1 +1,0 @@
-SELECT r.vid, r.signature FROM records r JOIN (SELECT unnest($vids::BIGINT[]) AS vid) w ON w.vid = r.vid
