@@ -23,7 +23,7 @@ from context_packs.store.records import Record, Span
 JOINER = " … "
 MAX_HITS = 60  # passages that are looked at for one excerpt
 MAX_SEARCHED = 20_000  # characters of one passage that are searched for the words of the query
-_CHUNK = 512
+_CHUNK = 128
 
 Basis = Literal["blocks", "lexical", "start"]
 
@@ -43,12 +43,14 @@ _QUALIFIER = re.compile(
     rf"{_OPENING}(?:"
     r"(?i:however|but|yet|except|excepting|unless|although|though|nevertheless|nonetheless|otherwise|instead|only|caveats?"
     r"|that said|note that|not|never|no longer|with the exception|on the other hand|in contrast|aber|jedoch|allerdings"
-    r"|außer|ausser|mais|cependant|toutefois|sauf|pero|sin embargo|salvo)\b|(?i:still,|exceptions?(?:[:：]| (?:is|are|to)\b))"
+    r"|außer|ausser|mais|cependant|toutefois|sauf|pero|sin embargo|salvo)\b"
+    r"|(?i:still,|exceptions?(?:[:：]| (?:is|are|to)\b))"
     r"|ただし|但し|ただ、|しかし|だが|ですが|でも、|なお|尚、|けれど|とはいえ|もっとも、|一方|逆に|ところが|除く|除き|例外|以外"
     r"|但|然而|不过|除非|除了|하지만|그러나|다만|단,)"
 )
 _EXCEPTED = re.compile("(?:を|は)除(?:く|き|いて)|を例外と|に限り|に限る")
 _EXCEPTED_CHARS = 80
+_DIVIDED = ("sentence", "turn", "item", "log")  # kinds whose passages can be pieces of one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def excerpt(record: Record, query: str, hits: Sequence[int], chars: int = 800) -
     wanted = frozenset(query_terms(query))
     ranked = [hit for hit in dict.fromkeys(hits) if 0 <= hit < len(spans) and _has_ink(content, spans[hit])]
     ranked = ranked[:MAX_HITS]
-    matching = (hit for hit in ranked if not wanted.isdisjoint(index_terms(_words(content, spans[hit]))))
+    matching = (hit for hit in ranked if not wanted.isdisjoint(index_terms(_words(content, spans[hit])[:MAX_SEARCHED])))
     best = next(matching, None)
     if best is None and ranked and _neighbour(content, spans, ranked[0], -1) is not None:
         best = ranked[0]
@@ -134,7 +136,7 @@ def _start(content: str, chars: int) -> Excerpt:
 
 
 class _Text:
-    """Passages chosen so far, within a ceiling of characters. Runs with nothing but blanks between them are one part."""
+    """Passages chosen so far, within a ceiling of characters. Those with only blanks between them are one part."""
 
     def __init__(self, content: str, spans: Sequence[Span], chars: int) -> None:
         self._content, self._spans, self._chars = content, spans, chars
@@ -193,11 +195,7 @@ def _sentence(content: str, spans: Sequence[Span], hit: int) -> list[int]:
 
 def _goes_on(content: str, one: Span, following: Span) -> bool:
     """Whether a sentence reaches from one passage into the next: the division cuts only long ones."""
-    if (
-        one.kind != following.kind
-        or one.kind not in ("sentence", "turn", "item", "log")
-        or one.speaker != following.speaker
-    ):
+    if (one.kind, one.speaker) != (following.kind, following.speaker) or one.kind not in _DIVIDED:
         return False
     first, last = _ink(content, one)
     if last - first < 40 or _ENDED.search(content, max(first, last - 16), last):
@@ -241,9 +239,8 @@ def _governors(content: str, spans: Sequence[Span], hit: int) -> list[int]:
     if kind in ("row", "item"):
         while top > 0 and spans[top - 1].kind in (kind, "blank"):
             top -= 1
-        if (
-            kind == "row" and top != hit and _BREAK.search(_words(content, spans[top]))
-        ):  # names and rule are one passage
+        named = _BREAK.search(_words(content, spans[top]))  # the names of the columns and the rule below them
+        if kind == "row" and top != hit and named:
             found.append(top)
         before = _neighbour(content, spans, top, -1)
         if before is not None and _words(content, spans[before]).endswith((":", "：")):

@@ -1,129 +1,107 @@
-"""The command line: parse, call ContextPacks, encode. Results on stdout, progress and errors on stderr."""
+"""The command line: parse, call ContextPacks, encode. Results on stdout, notes, progress and errors on stderr."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from ..errors import ContextPacksError, row_for
-from ..service import ContextPacks
+from ..errors import ContextPacksError, InvalidField
+from ..service import MAX_REFS, ContextPacks
+from .console import WHOLE, Globals, Group, as_path, progress, run, say, say_json, shown, standard_input
+
+if TYPE_CHECKING:
+    from context_packs.store.records import Record
+
+    from ..pack import Pack
+    from ..service import Rows
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-
-@dataclass(frozen=True, slots=True)
-class Globals:
-    """The options that stand before every command."""
-
-    store: str | None
-    agent: str | None
-    as_json: bool
-    quiet: bool
-
-    def open(self) -> ContextPacks:
-        """The memory that this call works on."""
-        return ContextPacks.open(self.store, self.agent)
-
-
-def say(text: str) -> None:
-    """One result on stdout, in UTF-8 whatever the terminal's locale."""
-    out = sys.stdout.buffer
-    out.write(text.encode("utf-8", "replace") + b"\n")
-    out.flush()
-
-
-def say_json(value: Any) -> None:
-    """One JSON document on stdout."""
-    say(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def note(text: str, state: Globals) -> None:
-    """One line on stderr, unless --quiet."""
-    if not state.quiet:
-        click.echo(text, err=True)
+_FILTERS = (
+    ("--scope", "scope", "only this scope"),
+    ("--bucket", "bucket", "only this bucket"),
+    ("--team", "team_id", "only this team"),
+    ("--path", "path", "only this path and what is below it"),
+    ("--type", "memory_type", "only this type"),
+    ("--status", "status", "only this status"),
+    ("--source", "source", "only records from this source"),
+    ("--since", "since", "only from this time on (RFC 3339)"),
+    ("--until", "until", "only before this time (RFC 3339)"),
+    ("--as-of", "as_of", "what was valid at this time (RFC 3339)"),
+)
+_LIMITS = (
+    ("--max-items", "records at most, 1 to 50"),
+    ("--max-tokens", "tokens at most, 1 to 12000"),
+    ("--max-chars", "characters at most"),
+)
 
 
 def filters(function: Callable[P, R]) -> Callable[P, R]:
     """The filter options that all reads share."""
-    for name, helped in reversed(
-        (
-            ("--scope", "only this scope"),
-            ("--bucket", "only this bucket"),
-            ("--team", "only this team"),
-            ("--path", "this path and what is below it"),
-            ("--type", "only this type"),
-            ("--status", "only this status"),
-            ("--source", "only records from this source"),
-            ("--since", "from this time on (RFC 3339)"),
-            ("--until", "before this time (RFC 3339)"),
-            ("--as-of", "what was valid at this time (RFC 3339)"),
-        )
-    ):
-        target = {"--team": "team_id", "--type": "memory_type"}.get(name, name.lstrip("-").replace("-", "_"))
-        function = click.option(name, target, help=helped)(function)
+    function = click.option("--exclude-content", "exclude_contents", multiple=True, help="a text you have")(function)
+    function = click.option("--exclude-id", "exclude_ids", multiple=True, help="a record you have")(function)
+    function = click.option("--history", is_flag=True, default=None, help="superseded records too")(function)
+    for option, name, helped in reversed(_FILTERS):
+        function = click.option(option, name, help=helped)(function)
     return function
 
 
 def limits(function: Callable[P, R]) -> Callable[P, R]:
     """The budget options of a pack."""
-    for name, helped in (
-        ("--max-chars", "characters at most"),
-        ("--max-tokens", "tokens at most, 1 to 12000"),
-        ("--max-items", "records at most, 1 to 50"),
-    ):
-        function = click.option(name, type=int, help=helped)(function)
+    for option, helped in reversed(_LIMITS):
+        function = click.option(option, type=WHOLE, help=helped)(function)
     return function
+
+
+def rows_of(function: Callable[P, R]) -> Callable[P, R]:
+    """The options of recall and search."""
+    function = click.option("--full", is_flag=True, help="whole records instead of previews and excerpts")(function)
+    return click.option("--limit", type=WHOLE, default=10, show_default=True, help="rows at most, 0 to 200")(function)
 
 
 def given(fields: dict[str, Any]) -> dict[str, Any]:
     """Only what the caller gave."""
-    return {name: value for name, value in fields.items() if value is not None}
+    return {name: value for name, value in fields.items() if value not in (None, ())}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="context-packs")
-@click.option("--store", metavar="PATH", help="the store file; also CONTEXT_PACKS_STORE")
-@click.option("--agent", metavar="ID", help="whose memory; also CONTEXT_PACKS_AGENT")
-@click.option("--json", "as_json", is_flag=True, help="answer in JSON")
-@click.option("--quiet", is_flag=True, help="no progress on stderr")
-@click.pass_context
-def cli(ctx: click.Context, store: str | None, agent: str | None, as_json: bool, quiet: bool) -> None:
+def cli() -> None:
     """Bounded, exact, honest context packs from a DuckDB memory."""
-    ctx.obj = Globals(store, agent, as_json, quiet)
+
+
+# ---- packs
 
 
 @cli.command()
-@click.option("--query", default="Why did we choose DuckDB for the candidate stage?", show_default=True)
-@click.option("--max-tokens", type=int, default=260, show_default=True)
+@click.option("--query", help="another question than the one shown in the README")
+@limits
 @click.pass_obj
-def demo(state: Globals, query: str, max_tokens: int) -> None:
+def demo(state: Globals, /, query: str | None, **fields: Any) -> None:
     """Store example memories in a store of their own, ask a question and print the pack."""
-    from ..demo import MEMORIES
+    from ..demo import LIMITS, QUERY, opened
 
-    with ContextPacks.open(":memory:", "demo") as packs:
-        packs.remember_many(MEMORIES)
-        pack = packs.recall_context(query, max_tokens=max_tokens, profile="public")
-        _print_pack(state, packs, pack, "public")
+    with opened() as packs:
+        pack = packs.recall_context(query or QUERY, profile="public", **{**LIMITS, **given(fields)})
+        _print_pack(state, pack, "public")
 
 
 @cli.command()
 @click.argument("query")
 @limits
-@click.option("--profile", default="public", show_default=True)
+@click.option("--profile", help="how to answer; public, with --json internal where none is named")
 @filters
 @click.pass_obj
-def context(state: Globals, query: str, profile: str, **fields: Any) -> None:
-    """Print the context pack for QUERY."""
+def context(state: Globals, /, query: str, profile: str | None, **fields: Any) -> None:
+    """Print the context pack for QUERY; a blank one prints what a session should start with."""
+    profile = profile or ("internal" if state.json else "public")
     with state.open() as packs:
-        _print_pack(state, packs, packs.recall_context(query, profile=profile, **given(fields)), profile)
+        _print_pack(state, packs.recall_context(query, profile=profile, **given(fields)), profile)
 
 
 @cli.command()
@@ -132,17 +110,22 @@ def context(state: Globals, query: str, profile: str, **fields: Any) -> None:
 @click.option("--profile", default="session_start", show_default=True)
 @filters
 @click.pass_obj
-def restore(state: Globals, host: str, profile: str, **fields: Any) -> None:
-    """Print what a session should start with: pinned, open work, recent decisions and records."""
-    from .limits import HOSTS
+def restore(state: Globals, /, host: str, profile: str, **fields: Any) -> None:
+    """Print what a session should start with: pinned, open work, recent decisions and records.
 
+    A host is never given more than it takes, whatever limits are asked for.
+    """
+    from ..request import parse_request
+    from .limits import within
+
+    parse_request(profile=profile, **given(fields))  # a limit out of range is an error, not the host's limit
     with state.open() as packs:
-        wanted = {**HOSTS[host], **given(fields)}
-        _print_pack(state, packs, packs.recall_context("", profile=profile, **wanted), profile)
+        pack = packs.recall_context("", profile=profile, **within(host, given(fields)))
+        _print_pack(state, pack, profile)
 
 
-def _print_pack(state: Globals, packs: ContextPacks, pack: Any, profile: str) -> None:
-    if state.as_json:
+def _print_pack(state: Globals, pack: Pack, profile: str) -> None:
+    if state.json:
         from .wire import pack_document
 
         say_json(pack_document(pack, profile))
@@ -150,110 +133,139 @@ def _print_pack(state: Globals, packs: ContextPacks, pack: Any, profile: str) ->
         say(pack.text)
 
 
-@cli.command()
-@click.argument("text")
-@click.option("--path", help="where it belongs, such as project/decisions")
-@click.option("--type", "type_", help="decision, task, fact …")
-@click.option("--title")
-@click.option("--bucket")
-@click.option("--scope")
-@click.option("--team", "team_id")
-@click.option("--status")
-@click.option("--key", "idempotency_key", help="idempotency key: the same key never writes twice")
-@click.option("--expires", "expires_at", help="forget it by itself from this time on (RFC 3339)")
-@click.option("--supersedes", metavar="REF", help="the record that this one replaces")
-@click.option("--pin", "pinned", is_flag=True, default=None, help="always part of a restore")
-@click.pass_obj
-def remember(state: Globals, text: str, type_: str | None, **fields: Any) -> None:
-    """Store TEXT (or standard input where TEXT is -) and print its id."""
-    if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-    with state.open() as packs:
-        written = packs.remember(text, **given({"type": type_, **fields}))
-    if state.as_json:
-        say_json({"id": written.id, "created": written.created, "notes": written.notes})
-    else:
-        for line in written.notes:
-            note(f"note: {line}", state)
-        say(written.id if written.created else f"{written.id} existing")
+# ---- rows
 
 
 @cli.command()
 @click.argument("query")
-@click.option("--limit", type=int, default=10, show_default=True)
-@click.option("--full", is_flag=True, help="whole records instead of previews and excerpts")
+@rows_of
 @filters
 @click.pass_obj
-def recall(state: Globals, query: str, limit: int, full: bool, **fields: Any) -> None:
-    """Print the records that bear on QUERY, best first, as previews with the passages that match."""
+def recall(state: Globals, /, query: str, limit: int, full: bool, **fields: Any) -> None:
+    """Print the records that bear on QUERY, best first: of long ones the passages that match."""
     with state.open() as packs:
         _print_rows(state, packs, packs.recall(query, limit, **given(fields)), query, full)
 
 
 @cli.command()
 @click.argument("query")
-@click.option("--limit", type=int, default=10, show_default=True)
-@click.option("--full", is_flag=True, help="whole records instead of previews and excerpts")
+@rows_of
 @filters
 @click.pass_obj
-def search(state: Globals, query: str, limit: int, full: bool, **fields: Any) -> None:
+def search(state: Globals, /, query: str, limit: int, full: bool, **fields: Any) -> None:
     """Print only real matches of QUERY; * lists the newest records."""
     with state.open() as packs:
         _print_rows(state, packs, packs.search_memory(query, limit, **given(fields)), query, full)
 
 
-def _print_rows(state: Globals, packs: ContextPacks, rows: Any, query: str, full: bool) -> None:
+def _print_rows(state: Globals, packs: ContextPacks, rows: Rows, query: str, full: bool) -> None:
     from .wire import recall_document
 
     document = recall_document(rows, query, packs.settings, full_content=full)
-    if state.as_json:
+    if state.json:
         say_json(document)
         return
     for message in document["messages"]:
-        say(f"{message['ref']} {message['timestamp']} {message['path']}")
-        shown = message.get("excerpt", message["content"])
-        say("\n".join(f" {line}" for line in shown.splitlines() if line.strip()))
+        ref = message["ref"]
+        say(" ".join(part for part in (ref, message["timestamp"], message["type"], message["path"]) if part))
+        say(shown(message.get("excerpt") or message["content"]))
         if message.get("content_truncated"):
-            note(f"{message['ref']}: {message['content_len']} characters in all; `get {message['ref']}` prints them", state)
+            state.note(f"{ref}: part of {message['content_len']} characters; `get {ref}` prints all")
+    if "empty_filter" in document:
+        state.note(f"nothing found: {document['empty_filter']} matches no record")
+    elif not document["messages"]:
+        state.note("nothing found")
+    if "excluded" in document:
+        state.note(f"{document['excluded']} left out because you have them")
 
 
 @cli.command()
 @click.argument("refs", nargs=-1, required=True, metavar="REF…")
 @click.pass_obj
-def get(state: Globals, refs: tuple[str, ...]) -> None:
-    """Print whole records by id."""
+def get(state: Globals, /, refs: tuple[str, ...]) -> int:
+    """Print whole records by id, in the order asked for; an id that names none does not keep back the others."""
     from .wire import record_document
 
+    records: list[Record] = []
+    errors: list[ContextPacksError] = []
     with state.open() as packs:
-        records = [packs.get(ref) for ref in refs]
-    if state.as_json:
+        for start in range(0, len(refs), MAX_REFS):
+            contents = packs.get_contents(refs[start : start + MAX_REFS])
+            records += contents.records
+            for ref in contents.missing:
+                try:
+                    records.append(packs.get(ref))  # raises the exact error: malformed, unknown or deleted
+                except ContextPacksError as error:
+                    errors.append(error)
+    if state.json:
         say_json([record_document(record) for record in records])
-    else:
+    elif len(refs) == 1:
         for record in records:
             say(record.content)
+    else:
+        for record in records:
+            say(f"{record.id} {record.path}".rstrip())
+            say(shown(record.content))
+    return max([state.fail(error) for error in errors], default=0)
+
+
+# ---- writes
+
+
+@cli.command()
+@click.argument("text")
+@click.option("--path", help="where it belongs, such as project/decisions")
+@click.option("--type", "type", help="decision, task, fact …")
+@click.option("--title", help="a heading")
+@click.option("--bucket", help="a part of the memory kept apart")
+@click.option("--scope", help="private, team, a repository …")
+@click.option("--team", "team_id", help="the team that may read it too")
+@click.option("--status", help="active, open, done …")
+@click.option("--key", "idempotency_key", help="idempotency key: the same key never writes twice")
+@click.option("--expires", "expires_at", help="gone by itself from this time on (RFC 3339)")
+@click.option("--supersedes", metavar="REF", help="the record that this one replaces")
+@click.option("--pin", "pinned", is_flag=True, default=None, help="always part of a restore")
+@click.pass_obj
+def remember(state: Globals, /, text: str, **fields: Any) -> None:
+    """Store TEXT (or standard input where TEXT is -) and print its id."""
+    content = standard_input() if text == "-" else text
+    with state.open() as packs:
+        written = packs.remember(content, **given(fields))
+    if state.json:
+        say_json({"id": written.id, "created": written.created, "version": written.version, "notes": written.notes})
+        return
+    for line in written.notes:
+        state.note(f"note: {line}")
+    say(written.id)
+    if not written.created:
+        state.note(f"note: {written.id} was there already")
 
 
 @cli.command()
 @click.argument("ref")
 @click.option("--mode", default="soft_delete", show_default=True, help="soft_delete, hard_delete or redact")
 @click.pass_obj
-def forget(state: Globals, ref: str, mode: str) -> None:
+def forget(state: Globals, /, ref: str, mode: str) -> None:
     """Forget a record; its id is never used again."""
     with state.open() as packs:
         packs.forget(ref, mode)
-    say_json({"id": ref, "status": mode}) if state.as_json else say(f"{ref} {mode}")
+    if state.json:
+        say_json({"id": ref, "status": mode})
+    else:
+        say(f"{ref} {mode}")
 
 
 @cli.command("import")
 @click.argument("format")
-@click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
-@click.option("--scope")
-@click.option("--bucket")
-@click.option("--path-prefix", default="")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE…")
+@click.option("--scope", help="for records without one")
+@click.option("--bucket", help="for records without one")
+@click.option("--path-prefix", default="", help="stands before every path that the format makes")
 @click.option("--mask-secrets/--keep-secrets", default=None, help="replace what looks like a secret")
 @click.pass_obj
 def import_(
     state: Globals,
+    /,
     format: str,
     sources: tuple[str, ...],
     scope: str | None,
@@ -266,104 +278,83 @@ def import_(
 
     options = ImportOptions(mask_secrets=mask_secrets, path_prefix=path_prefix, scope=scope, bucket=bucket)
     report = ImportReport()
-    created = existing = updated = 0
-    with state.open() as packs, progress("importing", state) as advance:
-        for source in sources:
-            for batch in packs.import_file(format, Path(source), options=options, report=report):
-                created += sum(one.created for one in batch)
-                updated += sum(not one.created and one.version > 1 for one in batch)
-                existing += sum(not one.created and one.version == 1 for one in batch)
-                advance(len(batch))
-    facts = {
-        "read": report.read,
-        "created": created,
-        "existing": existing,
-        "updated": updated,
-        "skipped": report.skipped,
-        "notes": report.notes,
-    }
-    if state.as_json:
-        say_json(facts)
-    else:
-        say(f"{created} created, {updated} updated, {existing} already there")
-        for kind in ("skipped", "notes"):
-            for reason, count in sorted(facts[kind].items()):  # type: ignore[attr-defined]
-                note(f"{kind}: {count} × {reason}", state)
+    counts = {"created": 0, "updated": 0, "existing": 0}
+    try:
+        with state.open() as packs, progress("importing", state) as advance:
+            for source in sources:
+                for batch in packs.import_file(format, Path(as_path(source)), options=options, report=report):
+                    for one in batch:
+                        counts["created" if one.created else "updated" if one.version > 1 else "existing"] += 1
+                    advance(len(batch))
+    except ContextPacksError:
+        state.note(f"{counts['created']} created and {counts['updated']} updated before the error are kept")
+        raise
+    if state.json:
+        say_json({"read": report.read, **counts, "skipped": report.skipped, "notes": report.notes})
+        return
+    say(f"{counts['created']} created, {counts['updated']} updated, {counts['existing']} already there")
+    for kind, reasons in (("skipped", report.skipped), ("note", report.notes)):
+        for reason, count in sorted(reasons.items()):
+            state.note(f"{kind}: {count} × {reason}")
 
 
 @cli.command()
-@click.argument("file", type=click.Path())
+@click.argument("file")
 @click.option("--everybody", is_flag=True, help="the records of all agents")
 @click.pass_obj
-def export(state: Globals, file: str, everybody: bool) -> None:
+def export(state: Globals, /, file: str, everybody: bool) -> None:
     """Write all records with ids, versions, links and tombstones as JSON Lines to FILE (- for stdout)."""
     with state.open() as packs:
         if file == "-":
             for line in packs.export_lines(everybody=everybody):
                 say_json(line)
             return
-        count = packs.export(file, everybody=everybody)
-    say_json({"lines": count}) if state.as_json else note(f"{count} lines", state)
+        if not file.strip():
+            raise InvalidField("file: is blank: name the file to write, or - for stdout", field="file")
+        count = packs.export(as_path(file), everybody=everybody)
+    if state.json:
+        say_json({"lines": count})
+    else:
+        state.note(f"{count} lines")
+
+
+# ---- the store
 
 
 @cli.command()
 @click.pass_obj
-def stats(state: Globals) -> None:
+def stats(state: Globals, /) -> None:
     """Print counts of what is stored."""
     with state.open() as packs:
         facts = packs.stats()
-    if state.as_json:
+    if state.json:
         say_json(facts)
-    else:
-        for name, value in facts.items():
-            say(f"{name}: {', '.join(f'{k} {v}' for k, v in value.items()) if isinstance(value, dict) else value}")
+        return
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{key or '-'} {count}" for key, count in value.items()) or "-"
+        say(f"{name}: {value}")
 
 
 @cli.command()
 @click.pass_obj
-def doctor(state: Globals) -> None:
-    """Check the installation and the store, reading and writing; exit 6 where the store can not be used."""
+def doctor(state: Globals, /) -> int:
+    """Check the installation and the store, for reading and writing; fails where something is wrong."""
     from .checks import examine
 
     findings, worst = examine(state.open)
-    if state.as_json:
-        say_json(findings)
+    if state.json:
+        say_json({"ok": not worst, "checks": findings})
     else:
         for finding in findings:
             say(f"{'ok ' if finding['ok'] else 'BAD'} {finding['check']}: {finding['detail']}")
-    if worst:
-        sys.exit(worst)
+    return worst
 
 
-@contextmanager
-def progress(what: str, state: Globals) -> Iterator[Callable[[int], None]]:
-    """A counter on stderr for long work; nothing where --quiet or stderr is no terminal until the end."""
-    if state.quiet:
-        yield lambda count: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description} {task.completed} records"), TimeElapsedColumn(), console=console
-    ) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda count: bar.advance(task, count)
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command and exit: 0, or the code of the error that was told in one line on stderr."""
+    sys.exit(run(cli, list(sys.argv[1:] if argv is None else argv)))
 
 
-def main() -> None:
-    """Run a command; an error is one line on stderr and its exit code."""
-    try:
-        cli(standalone_mode=False)
-    except click.exceptions.Abort:
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        sys.exit(2)
-    except ContextPacksError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(row_for(error).exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+if __name__ == "__main__":
+    main()

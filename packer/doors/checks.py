@@ -1,0 +1,122 @@
+"""What `doctor` looks at: the installation, then the store, for reading and for writing."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from typing import Any
+
+from context_packs.store.analyzer import query_terms
+
+from ..errors import ContextPacksError, StoreDamaged, row_for
+from ..profile import list_profiles, load_profile
+from ..render import Shown, layout
+from ..service import ContextPacks
+from ..tokens import DEFAULT, token_counter
+
+COUNTED = "Exact counts: 東京の会議は9時から。\n <|endoftext|> naïve café 👩‍👩‍👧 0123456789"
+"""A text whose tokens are known: every script, a marker that is plain text here, a joined emoji, digits."""
+TOKENS = 35
+"""Its tokens in o200k_base."""
+_SAMPLES = 3  # of the newest records, each looked up by its own words
+_WORDS = 400  # characters of one record that it is looked up by
+
+Finding = dict[str, Any]
+
+
+def examine(open_packs: Callable[[], ContextPacks]) -> tuple[list[Finding], int]:
+    """Findings `{"check", "ok", "detail"}` in a fixed order, and the exit code: 0, or the highest of what failed.
+
+    A check that fails is a finding, never an exception. The store is made where there is none; nothing is left in it.
+    No detail shows a path of the host.
+    """
+    look = _Look()
+    look.at("python", platform.python_version)
+    look.at("duckdb", lambda: version("duckdb"))
+    look.at("tokenizer", _tokenizer)
+    look.at("profiles", _profiles)
+    look.at("templates", _templates)
+    try:
+        packs = open_packs()
+    except ContextPacksError as error:
+        look.failed("store", error)
+        return look.findings, look.worst
+    with packs:
+        if look.at("store", lambda: _store(packs)):
+            look.at("schema", lambda: f"version {packs.stats()['schema']}")
+            look.at("write", lambda: _write(packs))
+            look.at("index", lambda: _index(packs))
+    return look.findings, look.worst
+
+
+class _Look:
+    """Findings as they come in."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.worst = 0
+
+    def at(self, check: str, examined: Callable[[], str]) -> bool:
+        """Make one check; its text is the detail, its exception the failure."""
+        try:
+            detail = examined()
+        except Exception as error:  # whatever is broken here is what the caller wants to read
+            self.failed(check, error)
+            return False
+        self.findings.append({"check": check, "ok": True, "detail": detail})
+        return True
+
+    def failed(self, check: str, error: Exception) -> None:
+        """Note a failure. The text of a foreign error may name paths of the host, so only its kind is told."""
+        detail = str(error) if isinstance(error, ContextPacksError) else f"unexpected {type(error).__name__}"
+        self.findings.append({"check": check, "ok": False, "detail": detail})
+        self.worst = max(self.worst, row_for(error).exit_code)
+
+
+def _tokenizer() -> str:
+    counted = token_counter(DEFAULT).count(COUNTED)
+    if counted != TOKENS:
+        raise ContextPacksError(f"{DEFAULT} counts {counted} tokens where there are {TOKENS}: install toktok-rs again")
+    return f"{DEFAULT} is exact"
+
+
+def _profiles() -> str:
+    return ", ".join(load_profile(name).name for name in list_profiles())
+
+
+def _templates() -> str:
+    shown = Shown("mem:1", "note", "a/b", "Title", datetime(2026, 3, 1, tzinfo=UTC), " line")
+    names = sorted({load_profile(name).template for name in list_profiles()})
+    for name in names:
+        if "[1]" not in layout(name).text([shown], None):
+            raise ContextPacksError(f"template {name} renders no section: install context-packs again")
+    return ", ".join(names)
+
+
+def _store(packs: ContextPacks) -> str:
+    facts = packs.stats()
+    return f"{facts['records']} records, {facts['passages']} passages, {facts['bytes']} bytes"
+
+
+def _write(packs: ContextPacks) -> str:
+    packs.probe()
+    return "the store takes writes"
+
+
+def _index(packs: ContextPacks) -> str:
+    """Whether what is stored is found: the counts agree, and the newest records answer to their own words."""
+    facts = packs.stats()
+    if facts["terms"] and not facts["postings"]:
+        raise StoreDamaged("the search index is empty: restore the store from an export")
+    looked_up = 0
+    for row in packs.search_memory("*", _SAMPLES):
+        words = row.content[:_WORDS]
+        if query_terms(words):
+            made = row.record.created_at
+            found = packs.recall(words, 1, since=made, until=made + timedelta(microseconds=1))
+            if not found.plan["matched"]:
+                raise StoreDamaged(f"{row.ref} is not found by its own words: restore the store from an export")
+            looked_up += 1
+    return f"{facts['postings']} postings; {looked_up} of the newest records found by their own words"

@@ -1,0 +1,215 @@
+"""How the command line talks: options that stand anywhere, UTF-8 in and out, errors in one line, progress on stderr."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ..errors import ContextPacksError, InvalidField, row_for
+from ..service import ContextPacks
+from ..tokens import well_formed
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+@dataclass(slots=True)
+class Globals:
+    """The options that every command takes, before or behind its name."""
+
+    store: str | None = None
+    agent: str | None = None
+    json: bool = False
+    quiet: bool = False
+
+    def open(self) -> ContextPacks:
+        """The memory that this call works on."""
+        for name in ("store", "agent"):
+            value = getattr(self, name)
+            if value is not None and not value.strip():
+                raise InvalidField(f"{name}: is blank", field=name)
+        return ContextPacks.open(None if self.store is None else as_path(self.store), self.agent)
+
+    def note(self, text: str) -> None:
+        """One line on stderr, unless --quiet."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def fail(self, error: ContextPacksError) -> int:
+        """One line on stderr about an error, JSON with --json; gives its exit code."""
+        row = row_for(error)
+        message = " ".join(str(error).split())
+        if self.json:
+            told = {"code": row.mcp, "field": error.field, "message": message, "exit_code": row.exit_code}
+            message = json.dumps({"error": told}, ensure_ascii=False)
+        else:
+            message = f"error: {message}"
+        print(message, file=sys.stderr, flush=True)
+        return row.exit_code
+
+
+def _set(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Keep a global option wherever it was given; the last one counts."""
+    state = ctx.ensure_object(Globals)
+    if value not in (None, False):
+        setattr(state, option.name or "", value)
+
+
+def _global_options() -> list[click.Parameter]:
+    shared: dict[str, Any] = {"expose_value": False, "callback": _set, "is_eager": True}
+    return [
+        click.Option(["--store"], metavar="PATH", help="the store file; also CONTEXT_PACKS_STORE", **shared),
+        click.Option(["--agent"], metavar="ID", help="whose memory; also CONTEXT_PACKS_AGENT", **shared),
+        click.Option(["--json"], is_flag=True, help="answer in JSON, errors too", **shared),
+        click.Option(["--quiet"], is_flag=True, help="no notes and no progress on stderr", **shared),
+    ]
+
+
+class Command(click.Command):
+    """A command that takes the global options too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _global_options()
+
+
+class Group(click.Group):
+    """The commands and the global options."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _global_options()
+
+
+class Whole(click.ParamType[int]):
+    """A whole number; its range is the library's affair."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number; raises InvalidField that names the option."""
+        if isinstance(value, int):
+            return value
+        if not _WHOLE.fullmatch(value):
+            field = (param and param.name) or "number"
+            raise InvalidField(f"{field}: {ascii(value)[:40]} is not a whole number", field=field)
+        return int(value)
+
+
+WHOLE = Whole()
+
+
+def say(text: str) -> None:
+    """One result on stdout."""
+    print(text, flush=True)
+
+
+def say_json(value: Any) -> None:
+    """One JSON document on one line of stdout."""
+    say(json.dumps(value, ensure_ascii=False))
+
+
+def run(cli: click.Command, argv: list[str]) -> int:
+    """Run a command line and give its exit code; whatever goes wrong is one line on stderr.
+
+    An error outside the product's own is told by its kind only; `python -X dev` shows where it came from.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    state = Globals(json="--json" in argv)
+    try:
+        arguments = [as_text(argument) for argument in argv]
+        return int(cli.main(arguments, prog_name="context-packs", standalone_mode=False, obj=state) or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        return state.fail(_refused(error))
+    except ContextPacksError as error:
+        return state.fail(error)
+    except BrokenPipeError:
+        _drop_stdout()
+        return 0
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        return state.fail(ContextPacksError(f"unexpected {type(error).__name__}: this is a fault of context-packs"))
+
+
+def _refused(error: click.ClickException) -> InvalidField:
+    """A command line that can not be read, as an error that names the option or argument."""
+    param = getattr(error, "param", None)
+    field = param.name if param is not None else getattr(error, "option_name", None)
+    return InvalidField(error.format_message(), field=field or "command")
+
+
+def _drop_stdout() -> None:
+    """Whoever read the output is gone: what is left of it goes nowhere, also at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def as_text(argument: str) -> str:
+    """An argument as UTF-8, whatever the locale decoded it with; bytes that are none stay lone surrogates."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return argument
+    return os.fsencode(argument).decode("utf-8", "surrogateescape")
+
+
+def as_path(argument: str) -> str:
+    """An argument as a name of a file: the inverse of `as_text`."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return argument
+    return os.fsdecode(argument.encode("utf-8", "surrogateescape"))
+
+
+def standard_input() -> str:
+    """All of stdin as UTF-8; bytes that are none become lone surrogates, which the store repairs and tells."""
+    if sys.stdin is None:
+        raise InvalidField("content: standard input is closed", field="content")
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def progress(what: str, state: Globals) -> Iterator[Callable[[int], None]]:
+    """A counter on stderr for long work: a bar on a terminal, a line a step elsewhere, nothing with --quiet."""
+    if state.quiet or not sys.stderr.isatty():
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            state.note(f"{what}: {done} records")
+
+        yield advance
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}: {task.completed} records"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda count: bar.advance(task, count)
+
+
+def shown(text: str) -> str:
+    """Stored text for a terminal: each line behind one blank, blank lines folded, control characters made visible."""
+    lines = (line.rstrip() for line in well_formed(text).splitlines())
+    return "\n".join(f" {_CONTROL.sub('�', line)}" for line in lines if line)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -1,0 +1,27 @@
+"""Ceilings of the doors: what one answer may hold. The library itself gives complete data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+FULL_CONTENT_CHARS = 200_000
+"""Characters of whole rows in one answer of a recall with `full_content`; rows past it are previews."""
+
+HOSTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
+    {
+        # Hook output above 10,000 characters is replaced by a preview of 2,000 (Claude Code hooks reference, "JSON
+        # output"); the line end behind the text and a host that counts its own wrapper leave 9,900.
+        "claude-code": MappingProxyType({"max_chars": 9_900}),
+        # Hook context above 2,500 tokens, about 10,000 characters, is spilled to a file (Codex hooks); the tokens are
+        # the host's own estimate, so both ceilings keep a distance.
+        "codex": MappingProxyType({"max_tokens": 2_400, "max_chars": 9_900}),
+        "plain": MappingProxyType({}),
+    }
+)
+"""Limits of a pack that each host takes without cutting it: fields of a request."""
+
+
+def within(host: str, given: Mapping[str, int]) -> dict[str, int]:
+    """The caller's limits, none of them above what the host takes; the host's own where the caller gave none."""
+    return {**given, **{name: min(limit, given.get(name, limit)) for name, limit in HOSTS[host].items()}}

@@ -1,0 +1,114 @@
+"""Shapes of the answers: complete values of the library → JSON-ready documents, cut to what a door shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from context_packs.store.records import Record
+
+from ..excerpt import excerpt, preview
+from ..pack import Pack, structured
+from ..profile import load_profile
+from ..service import Row, Rows, Settings
+from .limits import FULL_CONTENT_CHARS
+
+
+def moment(time: datetime) -> str:
+    """RFC 3339 in UTC, ending in Z."""
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def pack_document(pack: Pack, profile_name: str) -> dict[str, Any]:
+    """A pack as the profile shows it.
+
+    A profile that answers with the pack gives `version`, `retrieval_plan`, `budget`, `items`, `decisions` and
+    `context_text`. One that answers with text gives `text`, the same `budget` (numbers, encoding and state, no stored
+    data) and of each item only what the text shows too.
+    """
+    profile = load_profile(profile_name)
+    document = structured(pack, profile)
+    if profile.answer == "pack":
+        return document
+    return {"text": pack.text, "budget": document["budget"], "items": document["items"]}
+
+
+def recall_document(
+    rows: Rows,
+    query: str,
+    settings: Settings,
+    *,
+    full_content: bool = False,
+    order: Literal["best_first", "best_last"] = "best_first",
+) -> dict[str, Any]:
+    """Recalled rows: `{"messages": […]}`, `excluded` where rows were left out because the caller has them, and
+    `empty_filter`, the filter that alone matches nothing, where that is why there are no rows.
+
+    `content` is a preview of at most `settings.preview_chars` characters (0: whole); a row that was cut, and only such
+    a row, has `content_truncated`, `content_len` and, unless `settings.excerpt_chars` is 0, `excerpt` and
+    `excerpt_basis`. With `full_content` rows come whole while they fit into 200,000 characters, counted from the best
+    row down; where one did not, the document has `full_content_budget_chars`. `order` only sorts what is shown.
+    """
+    left = FULL_CONTENT_CHARS if full_content else 0
+    messages: list[dict[str, Any]] = []
+    over = False
+    for row in rows:
+        size = len(row.content)
+        if full_content and size <= left:
+            left -= size
+            messages.append(row_document(row.record, row.confidence))
+        else:
+            over = over or full_content
+            messages.append(_shortened(row, query, settings))
+    if order == "best_last":
+        messages.reverse()
+    document: dict[str, Any] = {"messages": messages}
+    if over:
+        document["full_content_budget_chars"] = FULL_CONTENT_CHARS
+    if rows.excluded:
+        document["excluded"] = rows.excluded
+    if not messages and "empty_filter" in rows.plan:
+        document["empty_filter"] = rows.plan["empty_filter"]
+    return document
+
+
+def _shortened(row: Row, query: str, settings: Settings) -> dict[str, Any]:
+    document = row_document(row.record, row.confidence)
+    document["content"], cut = preview(row.content, settings.preview_chars)
+    if cut:
+        document |= {"content_truncated": True, "content_len": len(row.content)}
+        if settings.excerpt_chars:
+            found = excerpt(row.record, query, row.hits, settings.excerpt_chars)
+            document |= {"excerpt": found.text, "excerpt_basis": found.basis}
+    return document
+
+
+def row_document(record: Record, confidence: float | None = None) -> dict[str, Any]:
+    """One stored record as a row of an answer, whole. `ref` is its id here, `id` the caller's own where one was given;
+    `confidence` is rounded to four digits."""
+    document: dict[str, Any] = {
+        "ref": record.id,
+        "content": record.content,
+        "source": dict(record.source),
+        "timestamp": moment(record.created_at),
+        "path": record.path,
+        "type": record.type,
+    }
+    if record.external_id is not None:
+        document["id"] = record.external_id
+    if confidence is not None:
+        document["confidence"] = round(confidence, 4)
+    return document
+
+
+def record_document(record: Record) -> dict[str, Any]:
+    """A whole record with all its fields. Times are RFC 3339 in UTC; `passages` divide `content` without a gap."""
+    document: dict[str, Any] = {}
+    for name in Record.__slots__:
+        value = getattr(record, name)
+        document[name] = moment(value) if isinstance(value, datetime) else value
+    document["passages"] = [
+        {"start": span.start, "end": span.end, "kind": span.kind, **({"speaker": span.speaker} if span.speaker else {})}
+        for span in record.passages
+    ]
+    return document
