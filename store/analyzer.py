@@ -159,8 +159,9 @@ def _camel_parts(word: str) -> list[str]:
     """Return the humps of a camelCase word, or nothing when it has none or is more like random letters."""
     if word.islower() or word.isupper() or word.isdecimal():
         return []
-    parts = _CAMEL.split(word[:MAX_TERM_CHARS])
-    return parts if 1 < len(parts) and 3 * len(parts) <= len(word) + 2 else []
+    word = word[:MAX_TERM_CHARS]
+    parts = _CAMEL.split(word)
+    return parts if 1 < len(parts) <= _MAX_PARTS and 3 * len(parts) <= len(word) + 2 else []
 
 
 def _parts(token: str, side: Side) -> Iterable[str]:
