@@ -266,7 +266,11 @@ def _index_chunk(chunk: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1 << 15)
 def _signature_chunk(chunk: str) -> tuple[int, ...]:
-    return _keys(chunk, "signature")
+    """Keys of a piece of text with the lowest bit set where the term is a fact of its own: a number, a negation."""
+    return tuple(
+        term_key(term) & ~1 | (term in NEGATIONS or any(map(str.isdigit, term)))
+        for term in _analyze(chunk, "signature")
+    )
 
 
 def _collect(text: str, side: Side, cached: Callable[[str], tuple[int, ...]]) -> list[int]:
@@ -300,11 +304,20 @@ def query_terms(text: str) -> tuple[str, ...]:
 def signature(text: str) -> bytes:
     """Return what a text says as a sorted array of at most 256 distinct keys, little-endian ``int64[n]``.
 
-    Content terms, numbers and negations, without the single characters of CJK. A longer text keeps its 256 smallest
-    keys, a bottom-k sketch (Broder 1997), so that the overlap of two signatures still estimates the overlap of texts.
+    Content terms, numbers and negations, without the single characters of CJK. Odd keys guard a fact: numbers,
+    negations, and words with a capital inside a sentence (names). A longer text keeps its 256 smallest keys, a
+    bottom-k sketch (Broder 1997), so that the overlap of two signatures still estimates the overlap of texts.
     """
-    keys = sorted(set(_collect(text, "signature", _signature_chunk)))[:MAX_SIGNATURE_KEYS]
-    return struct.pack(f"<{len(keys)}q", *keys)
+    guarded: dict[int, int] = {}
+    opening = True
+    for chunk in text.split():
+        keys = _signature_chunk(chunk) if len(chunk) <= 32 else _signature_chunk.__wrapped__(chunk)
+        name = not opening and any(map(str.isupper, chunk[:2]))
+        for key in keys:
+            guarded[key & ~1] = guarded.get(key & ~1, 0) | (key & 1) | name
+        opening = chunk[-1] in ".!?:"
+    distinct = sorted(guarded)[:MAX_SIGNATURE_KEYS]
+    return struct.pack(f"<{len(distinct)}q", *(key | guarded[key] for key in distinct))
 
 
 def _names(text: str) -> list[tuple[str, str]]:
@@ -330,8 +343,11 @@ def speaker_key(word: str) -> int:
 
 
 def speaker_terms(name: str) -> list[str]:
-    """Return the speaker terms of each distinct word of a speaker's name, unstemmed, no initials where possible."""
-    words = list(dict.fromkeys(_HONORIFIC.sub("", folded) for folded, _ in _names(name)))
+    """Return the speaker terms of the distinct words in the first 256 characters of a name, unstemmed.
+
+    Single letters are left out where there is a longer word, and Japanese titles (さん, 先生 …) are taken off.
+    """
+    words = list(dict.fromkeys(_HONORIFIC.sub("", folded) for folded, _ in _names(name[:256])))
     longer = [word for word in words if len(word) > 1]
     return [_SPEAKER + word for word in (longer or words)]
 

@@ -55,7 +55,7 @@ _LOG: Final = re.compile(
     r"[ \t]*(?:"
     r"[\[(<]?\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
     r"(?:[T _]\d{1,2}:\d{2}|[\])>]|[ \t]*[:|,–—]|[ \t]*-[ \t]|[ \t]+\[|[ \t]+[A-Z]{4,8}\b)"
-    r"|\d{1,2}:\d{2}:\d{2}\b|\d{1,2}:\d{2}[ \t]+[-–—|]"
+    r"|\d{1,2}:\d{2}:\d{2}\b|\d{1,2}:\d{2}(?:[ ]?[AaPp][Mm])?[ \t]+\S"
     r"|[\[(]\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:[ ]?[AaPp][Mm])?[\])]"
     r"|[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}\b"
     r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)(?:\]|:|[ \t]+[\[\w(-]|[ \t]*\|))"
@@ -307,6 +307,7 @@ def _paragraph(lines: list[str], k: int, turns: Turns, body: str = "x") -> int:
             continue
         if (
             k in turns
+            or line[0] == "\u3000"  # East Asian paragraphs start with an ideographic space
             or _starts_block(line)
             or line.lstrip().startswith(">") != quoted
             or (k + 1 < len(lines) and _opens_table(lines, k))

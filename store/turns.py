@@ -34,9 +34,10 @@ _FIELDS: Final = frozenset(
     error errors warn debug trace fatal critical notice output input step steps question answer description subject
     from to cc re path url version id key value tags priority deadline due pros cons next goal goals risk risks
     background conclusion ps fixme hint usage default see also location author created updated category topic task
-    tasks age email phone address project
+    tasks age email phone address project traceback
     注意 備考 補足 結論 理由 概要 日時 場所 目的 担当 期限 件名 例 メモ 注 参考 決定 原因 対策 状態 結果""".split()
 )
+_FAULT: Final = re.compile(r"\w(?:Error|Exception|Warning)$")
 _SPEECH: Final = re.compile(r"[.!?。！？…][\"'”’)）」』]*$|[\u3040-\u30ff]{2}")
 
 
@@ -48,7 +49,7 @@ def _label(line: str) -> tuple[re.Match[str], str] | None:
     name = (match["b"] or match["n"] or match["i"]).strip()
     if name.isdecimal() or name.count(" ") > 4 or name.lower() in _FIELDS:
         return None
-    if match["i"] and not match["time"]:
+    if (match["i"] and not match["time"]) or _FAULT.search(name):
         return None
     if name[0].islower() and not (match["bold"] or match["time"]) and name.lower() not in _ROLES:
         return None
@@ -99,5 +100,6 @@ def _accepted(counts: Counter[str], speech: bool, timed: bool, bold: bool, lower
     if not speech:
         return frozenset()
     if repeated:
-        return everyone if len(repeated) > 1 or len(counts) < 3 else repeated
+        # Who speaks once among others is taken by a name of one word: "She said:" is rather part of a turn.
+        return repeated | frozenset(name for name in everyone if " " not in name or len(counts) < 3)
     return everyone if len(counts) == 2 and not bold else frozenset()

@@ -230,11 +230,11 @@ def test_a_blank_text_is_blank() -> None:
             ["Dr. Smith met Mr. J. R. Jones at 5 p.m. in St. Louis. ", "They spoke for an hour, e.g. about tea."],
         ),
         (
-            "Version v1.2.3 reads src/app/main.py at 3.14 times. See https://example.com/a.b?c=d. Then all of us go on.",
+            "Version v1.2.3 reads src/app/main.py at 3.14 times. See https://example.org/a.b?c=d. Then we may all go.",
             [
                 "Version v1.2.3 reads src/app/main.py at 3.14 times. ",
-                "See https://example.com/a.b?c=d. ",
-                "Then all of us go on.",
+                "See https://example.org/a.b?c=d. ",
+                "Then we may all go.",
             ],
         ),
         (
@@ -306,9 +306,9 @@ def test_log_lines_are_passages_with_their_stack_traces() -> None:
     """A line that starts with a time or a level is a passage, and indented lines after it belong to it."""
     text = (
         "2024-05-01T10:00:01Z INFO start. ok\n2024-05-01 10:00:02,123 ERROR bad\n  at foo.py\n"
-        "[WARN] low disk\nERROR: gone\nMay  1 10:00:00 host sshd\n10:00:01 up\n"
+        "[WARN] low disk\nERROR: gone\nMay  1 10:00:00 host sshd\n10:00:01 up\n10:30 lunch with Ann\n"
     )
-    assert [p.kind for p in divide(text)] == ["log"] * 6
+    assert [p.kind for p in divide(text)] == ["log"] * 7
     assert texts(text)[1] == "2024-05-01 10:00:02,123 ERROR bad\n  at foo.py\n"
 
 
@@ -337,6 +337,7 @@ def test_turns_know_their_speaker() -> None:
         ("10:03 <ann> hello\n10:04 <bob> hi\n", ["ann", "bob"]),
         ("2024-05-01 10:03 - Ann: hello\n2024-05-01 10:04 - Bob: hi\n", ["Ann", "Bob"]),
         ("Dr. Lee (10:03): Please sit down.\nDr. Lee (10:05): Thank you.\n", ["Dr. Lee", "Dr. Lee"]),
+        ("Alice: I like cats.\nBob: So do I, really.\nAlice: Good to know.\n", ["Alice", "Bob", "Alice"]),
         ("話者A：こんにちは。\n話者B：元気ですか。\n", ["話者A", "話者B"]),
         ("田中：こんにちは。\r\n鈴木：お元気ですか。\r\n", ["田中", "鈴木"]),
     ],
@@ -356,6 +357,7 @@ def test_labels_that_speak(text: str, speakers: list[str]) -> None:
         "10:00:01 ERROR: gone away\n10:00:02 ERROR: gone again\n",
         "Maria: only one of them speaks here, and only once.\n",
         "system: linux\nuser: root\n",
+        'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: a bad value.\n',
         "注意：これは大事です。\n注意：これも大事です。\n",
     ],
 )
