@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from ..errors import ContextPacksError, InvalidField
-from ..service import MAX_REFS, ContextPacks
 from .console import WHOLE, Globals, Group, as_path, progress, run, say, say_json, shown, standard_input
 
 if TYPE_CHECKING:
     from context_packs.store.records import Record
 
     from ..pack import Pack
-    from ..service import Rows
+    from ..service import ContextPacks, Rows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -184,6 +183,7 @@ def _print_rows(state: Globals, packs: ContextPacks, rows: Rows, query: str, ful
 @click.pass_obj
 def get(state: Globals, /, refs: tuple[str, ...]) -> int:
     """Print whole records by id, in the order asked for; an id that names none does not keep back the others."""
+    from ..service import MAX_REFS
     from .wire import record_document
 
     records: list[Record] = []

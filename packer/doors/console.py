@@ -10,13 +10,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ContextPacksError, InvalidField, row_for
-from ..service import ContextPacks
 from ..tokens import well_formed
+
+if TYPE_CHECKING:
+    from ..service import ContextPacks
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -32,6 +34,8 @@ class Globals:
 
     def open(self) -> ContextPacks:
         """The memory that this call works on."""
+        from ..service import ContextPacks  # with the database: not for --help
+
         for name in ("store", "agent"):
             value = getattr(self, name)
             if value is not None and not value.strip():
