@@ -264,13 +264,15 @@ def _index_chunk(chunk: str) -> tuple[int, ...]:
     return _keys(chunk, "index")
 
 
+@lru_cache(maxsize=1 << 16)
+def _signature_key(term: str) -> int:
+    """Key of a term with the lowest bit set where it is a fact of its own: a number, a negation."""
+    return term_key(term) & ~1 | (term in NEGATIONS or any(map(str.isdigit, term)))
+
+
 @lru_cache(maxsize=1 << 15)
 def _signature_chunk(chunk: str) -> tuple[int, ...]:
-    """Keys of a piece of text with the lowest bit set where the term is a fact of its own: a number, a negation."""
-    return tuple(
-        term_key(term) & ~1 | (term in NEGATIONS or any(map(str.isdigit, term)))
-        for term in _analyze(chunk, "signature")
-    )
+    return tuple(map(_signature_key, _analyze(chunk, "signature")))
 
 
 def _collect(text: str, side: Side, cached: Callable[[str], tuple[int, ...]]) -> list[int]:
@@ -308,16 +310,18 @@ def signature(text: str) -> bytes:
     negations, and words with a capital inside a sentence (names). A longer text keeps its 256 smallest keys, a
     bottom-k sketch (Broder 1997), so that the overlap of two signatures still estimates the overlap of texts.
     """
-    guarded: dict[int, int] = {}
+    keys: list[int] = []
     opening = True
     for chunk in text.split():
-        keys = _signature_chunk(chunk) if len(chunk) <= 32 else _signature_chunk.__wrapped__(chunk)
-        name = not opening and any(map(str.isupper, chunk[:2]))
-        for key in keys:
-            guarded[key & ~1] = guarded.get(key & ~1, 0) | (key & 1) | name
+        found = _signature_chunk(chunk) if len(chunk) <= 32 else _signature_chunk.__wrapped__(chunk)
+        if opening or chunk.islower() or not (chunk[0].isupper() or chunk[1:2].isupper()):
+            keys += found
+        else:
+            keys += [key | 1 for key in found]
         opening = chunk[-1] in ".!?:"
-    distinct = sorted(guarded)[:MAX_SIGNATURE_KEYS]
-    return struct.pack(f"<{len(distinct)}q", *(key | guarded[key] for key in distinct))
+    distinct = set(keys)
+    kept = sorted(key for key in distinct if key & 1 or key | 1 not in distinct)[:MAX_SIGNATURE_KEYS]
+    return struct.pack(f"<{len(kept)}q", *kept)
 
 
 def _names(text: str) -> list[tuple[str, str]]:

@@ -230,11 +230,11 @@ def test_a_blank_text_is_blank() -> None:
             ["Dr. Smith met Mr. J. R. Jones at 5 p.m. in St. Louis. ", "They spoke for an hour, e.g. about tea."],
         ),
         (
-            "Version v1.2.3 reads src/app/main.py at 3.14 times. See https://example.org/a.b?c=d. Then we may all go.",
+            "Version v1.2.3 reads src/app/main.py at 3.14 times. See https://a.org/a.b?c=d. Then all of us went home.",
             [
                 "Version v1.2.3 reads src/app/main.py at 3.14 times. ",
-                "See https://example.org/a.b?c=d. ",
-                "Then we may all go.",
+                "See https://a.org/a.b?c=d. ",
+                "Then all of us went home.",
             ],
         ),
         (
