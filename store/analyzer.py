@@ -14,7 +14,7 @@ import hashlib
 import struct
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import add
 from typing import Any, Final, Literal
@@ -255,13 +255,9 @@ def _analyze(chunk: str, side: Side) -> list[str]:
     return terms
 
 
-def _keys(chunk: str, side: Side) -> tuple[int, ...]:
-    return tuple(map(term_key, _analyze(chunk, side)))
-
-
 @lru_cache(maxsize=1 << 16)
 def _index_chunk(chunk: str) -> tuple[int, ...]:
-    return _keys(chunk, "index")
+    return tuple(map(term_key, _analyze(chunk, "index")))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -275,13 +271,6 @@ def _signature_chunk(chunk: str) -> tuple[int, ...]:
     return tuple(map(_signature_key, _analyze(chunk, "signature")))
 
 
-def _collect(text: str, side: Side, cached: Callable[[str], tuple[int, ...]]) -> list[int]:
-    keys: list[int] = []
-    for chunk in text.split():
-        keys += cached(chunk) if len(chunk) <= 32 else _keys(chunk, side)
-    return keys
-
-
 def index_terms(text: str) -> list[str]:
     """Return the terms of a stored text in order, repeats kept, in readable form."""
     return [term for chunk in text.split() for term in _analyze(chunk, "index")]
@@ -289,7 +278,10 @@ def index_terms(text: str) -> list[str]:
 
 def index_keys(text: str) -> list[int]:
     """Return ``term_key`` of each of ``index_terms(text)``; words seen before come from a bounded cache."""
-    return _collect(text, "index", _index_chunk)
+    keys: list[int] = []
+    for chunk in text.split():
+        keys += _index_chunk(chunk) if len(chunk) <= 32 else _index_chunk.__wrapped__(chunk)
+    return keys
 
 
 def query_terms(text: str) -> tuple[str, ...]:
