@@ -1,0 +1,321 @@
+"""Evidence under a budget: how often the whole evidence of a question stands in what the model would get.
+
+    python tests/bench/evidence.py --data FOLDER [--sample N] [--by-category] [--json FILE]
+
+FOLDER holds `locomo/`, `beam100k/` and, for foreign questions, `memorybank/` (see datasets.py); what is missing is left
+out. Two measures:
+
+- *rendered*: sessions are imported as episodes, `recall_context` makes the public text, and an evidence turn counts
+  when one of its sentences stands in it (of at least four words where the turn has one; white space normalised). The
+  budget holds for the text counted whole.
+- *selection*: the steps of the ladder as fragments in retainkit's own harness, beside retainkit's own policies, with
+  its filling (skip what does not fit), its price of a fragment (four tokens on top) and its verdict: an evidence turn
+  counts when any fragment of it is kept.
+
+A third table asks how often nothing is given: for questions of another data set, which should be met with silence, and
+for the own ones, where silence is a loss. No embedder takes part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from datasets import Chats, Conversation, Question, Said, beam, locomo
+from datasets import read as read_lines
+from reports import finish, note, percent, progress, table
+from retainkit import evaluate
+from retainkit.policies import DEFAULT_POLICIES, fill, package
+from retainkit.tokens import Tokenizer, char4
+from retainkit.types import Fragment, Probe, Retained, Transcript, Turn
+
+from context_packs.packer.ladder import Step, ladder, openable
+from context_packs.packer.section import outline_of
+from context_packs.packer.service import DEPTH, ContextPacks
+from context_packs.packer.tokens import token_counter
+from context_packs.store.base import Filters, Viewer
+from context_packs.store.duckstore import DuckStore
+from context_packs.store.importers import read as read_file
+from context_packs.store.records import Record
+
+BUDGETS = (512, 1024, 2048, 4096)
+MAX_ITEMS = 50
+AGENT = "bench"
+OURS = "context-packs"
+ALL = "all"
+WORDS = 4  # of a sentence that may stand for its turn
+
+Shares = dict[tuple[str, int], float]  # (category, budget) → share of questions, 0 to 1
+
+
+@dataclass
+class Memory:
+    """A conversation as imported: through the library, and as a bare store whose candidates can be asked for."""
+
+    packs: ContextPacks
+    store: DuckStore
+
+
+def remember(conversation: Conversation, folder: Path, stack: ExitStack) -> Memory:
+    """Import one conversation with the chat importer, twice over."""
+    file = folder / f"{conversation.id}.jsonl"
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in conversation.lines)
+    packs = stack.enter_context(ContextPacks.open(":memory:", AGENT))
+    for _ in packs.import_file("chat", file):
+        pass
+    store = DuckStore(":memory:")
+    stack.callback(store.close)
+    for _ in store.remember_batches(read_file("chat", file), Viewer(AGENT)):
+        pass
+    store.merge()
+    return Memory(packs, store)
+
+
+# ---- rendered
+
+
+def normal(text: str) -> str:
+    """White space as single blanks."""
+    return " ".join(text.split())
+
+
+def telling(turn: Said) -> list[str]:
+    """The sentences of a turn of which one must stand in the text."""
+    sentences = [normal(one) for one in Turn(turn.id, turn.session, turn.speaker, turn.text).sentences()]
+    return [one for one in sentences if len(one.split()) >= WORDS] or sentences
+
+
+def rendered(chats: Chats, memories: dict[str, Memory]) -> tuple[Shares, dict[int, dict[str, float]]]:
+    """Share of questions whose whole evidence stands in the text, and means of tokens and items, by budget."""
+    found: Counter[tuple[str, int]] = Counter()
+    asked: Counter[str] = Counter()
+    used: Counter[tuple[str, int]] = Counter()
+    for conversation, question in progress(f"{chats.name} rendered", questions(chats)):
+        turns = {turn.id: turn for turn in conversation.turns}
+        wanted = [telling(turns[one]) for one in question.evidence]
+        for category in (ALL, question.category):
+            asked[category] += 1
+        for budget in BUDGETS:
+            pack = memories[conversation.id].packs.recall_context(
+                question.text, max_items=MAX_ITEMS, max_tokens=budget, profile="public"
+            )
+            used["tokens", budget] += pack.budget.used_tokens
+            used["items", budget] += pack.budget.used_items
+            text = normal(pack.text)
+            if all(any(sentence in text for sentence in sentences) for sentences in wanted):
+                for category in (ALL, question.category):
+                    found[category, budget] += 1
+    shares = {(category, budget): found[category, budget] / n for category, n in asked.items() for budget in BUDGETS}
+    means = {
+        budget: {name: used[name, budget] / max(1, asked[ALL]) for name in ("tokens", "items")} for budget in BUDGETS
+    }
+    return shares, means
+
+
+def questions(chats: Chats) -> list[tuple[Conversation, Question]]:
+    return [(conversation, question) for conversation in chats.conversations for question in conversation.questions]
+
+
+# ---- selection
+
+
+@dataclass
+class Ladder:
+    """The ladder as a policy: its steps, best first, as fragments of turns, filled in as retainkit fills."""
+
+    memories: dict[str, Memory]
+    name: str = OURS
+    query_aware: bool = True
+    cut: dict[tuple[str, Step], list[Fragment]] = field(default_factory=dict)
+    climbed: dict[tuple[str, str], list[Fragment]] = field(default_factory=dict)
+    orders: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+    def select(self, transcript: Transcript, probe: Probe, budget: int, tokenizer: Tokenizer = char4) -> Retained:
+        """What retainkit asks of a policy."""
+        key = (transcript.id, probe.id)
+        if key not in self.climbed:
+            self.climbed[key] = list(self._climb(transcript, probe.question))
+        kept, _ = fill(self.climbed[key], budget, tokenizer)
+        held: dict[str, set[int]] = {}
+        for fragment in kept:
+            held.setdefault(fragment.source_id, set()).add(fragment.order)
+        whole = {one for one, orders in held.items() if orders == self.orders[transcript.id, one]}
+        marked = [replace(one, whole=True) if one.source_id in whole else one for one in kept]
+        return package(self.name, budget, marked, tokenizer)
+
+    def _climb(self, transcript: Transcript, query: str) -> Iterator[Fragment]:
+        found = self.memories[transcript.id].store.candidates(query, Filters(), Viewer(AGENT), DEPTH, MAX_ITEMS)
+        outlines = {ref: outline_of(found.records[ref]) for ref in openable(found, MAX_ITEMS, found.records)}
+        for ref, outline in outlines.items():
+            if (transcript.id, Step(ref, outline.ordinals[0])) not in self.cut:
+                self._cut(transcript, outline.record, outline.ordinals)
+        unwieldy = {Step(ref, ordinal) for ref, outline in outlines.items() for ordinal in outline.unwieldy()}
+        for step in ladder(found.hits, {ref: one.ordinals for ref, one in outlines.items()}, unwieldy):
+            yield from self.cut[transcript.id, step]
+
+    def _cut(self, transcript: Transcript, record: Record, ordinals: Sequence[int]) -> None:
+        """Passages of a record as fragments of the turns they lie in, without the speaker, whom retainkit charges."""
+        turns = [(str(name), start, end) for name, start, end in record.metadata["turns"]]
+        content = record.content
+        for ordinal in ordinals:
+            span = record.passages[ordinal]
+            fragments = self.cut[transcript.id, Step(record.id, ordinal)] = []
+            for name, start, end in turns:
+                if start >= span.end or end <= span.start:
+                    continue
+                said = content.find(": ", start, end) + 2
+                text = content[max(said, span.start) : min(end, span.end)].strip()
+                if text:
+                    order = (transcript.index_of(name) << 24) + max(start, span.start) - start
+                    fragments.append(Fragment(name, transcript.by_id(name).session, order, text, whole=False))
+                    self.orders.setdefault((transcript.id, name), set()).add(order)
+
+
+def selection(chats: Chats, memories: dict[str, Memory], tokenizer: Tokenizer) -> dict[str, Shares]:
+    """Share of questions of which a fragment of every evidence turn is kept, by policy."""
+    cases = [_case(conversation) for conversation in chats.conversations if conversation.questions]
+    shares: dict[str, Shares] = {}
+    policies = (Ladder(memories), *DEFAULT_POLICIES)
+    for policy in progress(f"{chats.name} selection, policies", policies):
+        report = evaluate.run(cases, [policy], BUDGETS, tokenizer)
+        own = shares[policy.name] = {}
+        for row in report.rows:
+            own |= {(tag, row.budget): share for tag, share in row.recall_by_tag.items()}
+            own[ALL, row.budget] = row.recall
+    return shares
+
+
+def _case(conversation: Conversation) -> evaluate.Case:
+    turns = (Turn(one.id, one.session, one.speaker, one.shown) for one in conversation.turns)
+    return evaluate.Case(
+        Transcript.from_turns(conversation.id, turns),
+        tuple(Probe(one.id, one.text, one.evidence, tag=one.category) for one in conversation.questions),
+    )
+
+
+# ---- silence
+
+
+def silence(
+    sets: Sequence[Chats], memories: dict[str, dict[str, Memory]], data: Path, sample: int
+) -> list[dict[str, Any]]:
+    """How often nothing is given: rows of what was asked of which memory, silent and asked."""
+    asked: dict[str, list[str]] = {chats.name: [question.text for _, question in questions(chats)] for chats in sets}
+    bank = data / "memorybank" / "questions.jsonl.gz"
+    if bank.exists():
+        english = [line["question"] for line in read_lines(bank) if line["lang"] == "en"]
+        asked["memorybank (English)"] = english[::sample]
+    rows = []
+    for chats in sets:
+        stores = [memories[chats.name][conversation.id] for conversation in chats.conversations]
+        own = [(memories[chats.name][conversation.id], question.text) for conversation, question in questions(chats)]
+        rows.append(_silent(chats.name, "own questions (lost)", own))
+        if chats.unanswerable:
+            unanswerable = [(memories[chats.name][conversation], text) for conversation, text in chats.unanswerable]
+            rows.append(_silent(chats.name, "own questions without an answer", unanswerable))
+        for name, texts in asked.items():
+            if name != chats.name:
+                foreign = [(stores[n % len(stores)], text) for n, text in enumerate(texts)]
+                rows.append(_silent(chats.name, f"questions of {name}", foreign))
+    return rows
+
+
+def _silent(memory: str, label: str, asked: Sequence[tuple[Memory, str]]) -> dict[str, Any]:
+    states = Counter(one.packs.recall_context(text).budget.state for one, text in progress(f"{memory}: {label}", asked))
+    return {"memory": memory, "asked": label, "silent": states["no_match"], "questions": len(asked)}
+
+
+# ---- the command
+
+
+def evidence_table(by_measure: dict[str, Shares], categories: Sequence[str], counts: Counter[str]) -> str:
+    """All measures over all questions, and by category those that look at the question."""
+    left_out = [one.name for one in DEFAULT_POLICIES if not one.query_aware or one.name == "oracle"]
+    blind = {f"{name}, selection" for name in left_out}
+    rows = [
+        [measure, category, counts[category], *(f"{100 * shares[category, budget]:.1f}" for budget in BUDGETS)]
+        for category in categories
+        for measure, shares in by_measure.items()
+        if category == ALL or measure not in blind
+    ]
+    return table(["whole evidence, % of questions", "category", "questions", *map(str, BUDGETS)], rows)
+
+
+def measure(chats: Chats, memories: dict[str, Memory], tokenizer: Tokenizer, by_category: bool) -> dict[str, Any]:
+    """Both measures of one data set, printed and as a document."""
+    counts = Counter(question.category for _, question in questions(chats))
+    shares, means = rendered(chats, memories)
+    policies = selection(chats, memories, tokenizer)
+    by_measure = {f"{OURS}, rendered": shares} | {f"{name}, selection": one for name, one in policies.items()}
+    categories = [ALL, *(sorted(counts) if by_category else ())]
+    print(f"\n## {chats.name}\n")
+    print(evidence_table(by_measure, categories, counts + Counter({ALL: chats.count})))
+    used = (f"{budget}: {mean['tokens']:.0f} tokens, {mean['items']:.1f} items" for budget, mean in means.items())
+    print(f"\nUsed on average by the rendered packs: {'; '.join(used)}.")
+    return {
+        "questions": dict(counts),
+        "unusable": chats.unusable,
+        "means": means,
+        "shares": {
+            name: {f"{category}@{budget}": share for (category, budget), share in one.items()}
+            for name, one in by_measure.items()
+        },
+    }
+
+
+SETS: dict[str, Callable[[Path, int], Chats]] = {"locomo": locomo, "beam100k": beam}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description="Evidence under a token budget, and silence where none is.")
+    parser.add_argument("--data", type=Path, required=True, help="folder with locomo/, beam100k/, memorybank/")
+    parser.add_argument("--sets", default=",".join(SETS), help="which of them to measure (default: %(default)s)")
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th question only")
+    parser.add_argument("--by-category", action="store_true", help="LoCoMo categories too (BEAM abilities always are)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here as well")
+    options = parser.parse_args(arguments)
+    names = [name for name in options.sets.split(",") if name in SETS and (options.data / name).is_dir()]
+    if not names:
+        parser.error(f"{options.data} holds none of {options.sets}")
+    os.environ["CONTEXT_PACKS_EMBEDDER"] = "none"
+    tokenizer = lru_cache(maxsize=None)(token_counter("o200k_base").count)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        sets = [SETS[name](options.data / name, options.sample) for name in names]
+        memories: dict[str, dict[str, Memory]] = {}
+        document: dict[str, Any] = {"sample": options.sample, "budgets": BUDGETS, "max_items": MAX_ITEMS}
+        for chats in sets:
+            note(f"{chats.name}: importing {len(chats.conversations)} conversations")
+            memories[chats.name] = {one.id: remember(one, folder, stack) for one in chats.conversations}
+            by_category = options.by_category or chats.name == "beam100k"
+            document[chats.name] = measure(chats, memories[chats.name], tokenizer, by_category)
+        document["silence"] = silence(sets, memories, options.data, options.sample)
+    print("\n## silence\n")
+    rows = [
+        [row["memory"], row["asked"], percent(row["silent"], row["questions"]), row["questions"]]
+        for row in document["silence"]
+    ]
+    print(table(["memory", "asked", "silent, %", "questions"], rows), end="\n\n")
+    denominators = "; ".join(
+        f"{chats.name} {chats.count} questions over {len(chats.conversations)} conversations"
+        f" ({chats.unusable} without usable evidence left out)"
+        for chats in sets
+    )
+    sampled = "" if options.sample == 1 else f"; every {options.sample}th question"
+    denominators += f"{sampled}; tokens of o200k_base"
+    finish(document, ("context-packs", "duckdb", "retainkit"), denominators, options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The benchmark commands run, on data made up here that is just large enough for every table to have a row."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCH = Path(__file__).resolve().parent / "bench"
+
+
+def bench(name: str, *arguments: object) -> tuple[str, dict[str, Any]]:
+    """Standard output of a benchmark, and its JSON document, which the last argument names."""
+    target = Path(str(arguments[-1]))
+    command = [sys.executable, str(BENCH / f"{name}.py"), *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout, json.loads(target.read_text("utf-8"))
+
+
+def write(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt", encoding="utf-8") as out:
+        out.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+@pytest.fixture
+def chats(tmp_path: Path) -> Path:
+    """A dialogue of two sessions and a chat of two batches, each with questions."""
+    said = [
+        (1, "D1:1", "Ann", "My sister moved to Lisbon in March. She loves the trams there."),
+        (1, "D1:2", "Bo", "How nice of her to go so far away!"),
+        (2, "D2:1", "Bo", "I sold the old piano to a neighbour last week."),
+        (2, "D2:2", "Ann", "Was it hard to carry down the stairs?"),
+    ]
+    write(
+        tmp_path / "locomo" / "turns.jsonl.gz",
+        (
+            {"conv_id": "c1", "session": s, "iso": f"2023-0{s}-01T10:00:00", "dia_id": d, "speaker": who, "text": text}
+            for s, d, who, text in said
+        ),
+    )
+    asked = [
+        ("q1", "Where did Ann's sister move?", 4, ["D1:1"], None),
+        ("q2", "Who bought the piano?", 1, ["D2:2"], {"correct_evidence": ["D2:1"]}),
+        ("q3", "What does nobody say?", 5, ["D1:2"], None),
+        ("q4", "Which turn is missing?", 4, ["D9:9"], None),
+    ]
+    write(
+        tmp_path / "locomo" / "questions.jsonl.gz",
+        (
+            {"qid": q, "conv_id": "c1", "question": text, "category": c, "category_name": f"kind-{c}"}
+            | {"evidence": evidence, "audit": audit}
+            for q, text, c, evidence, audit in asked
+        ),
+    )
+    write(
+        tmp_path / "beam100k" / "turns.jsonl.gz",
+        (
+            {"conv_id": "b1", "batch": 1 + n // 2, "id": n, "role": ("user", "assistant")[n % 2], "text": text}
+            for n, text in enumerate(
+                (
+                    "Please plan my garden with tomatoes and basil.",
+                    "Plant the tomatoes in May, near the southern wall.",
+                    "The budget for the shed is four hundred euros.",
+                    "Then choose the small shed with a felt roof.",
+                )
+            )
+        ),
+    )
+    write(
+        tmp_path / "beam100k" / "questions.jsonl.gz",
+        (
+            {"qid": f"b{n}", "conv_id": "b1", "ability": ability, "question": text, "evidence": evidence}
+            for n, (ability, text, evidence) in enumerate(
+                (
+                    ("information_extraction", "What is the budget for the shed?", [2]),
+                    ("abstention", "Which violin teacher did I choose?", []),
+                )
+            )
+        ),
+    )
+    return tmp_path
+
+
+def test_the_evidence_bench_finds_the_evidence_of_small_chats(chats: Path) -> None:
+    """Evidence, corrected evidence and silence are counted as documented; unusable questions are left out."""
+    pytest.importorskip("retainkit")
+    printed, numbers = bench("evidence", "--data", chats, "--by-category", "--json", chats / "out.json")
+    shares = numbers["locomo"]["shares"]
+    assert numbers["locomo"]["questions"] == {"kind-1": 1, "kind-4": 1}
+    assert numbers["locomo"]["unusable"] == 1
+    assert shares["context-packs, rendered"]["all@512"] == 1.0
+    assert shares["context-packs, selection"]["kind-1@4096"] == 1.0
+    assert shares["oracle, selection"]["all@512"] == 1.0
+    assert numbers["beam100k"]["shares"]["context-packs, rendered"]["information_extraction@512"] == 1.0
+    silence = {(row["memory"], row["asked"]): (row["silent"], row["questions"]) for row in numbers["silence"]}
+    assert silence["locomo", "own questions (lost)"] == (0, 2)
+    assert silence["locomo", "questions of beam100k"] == (1, 1)
+    assert silence["beam100k", "own questions without an answer"] == (1, 1)
+    assert "| context-packs, rendered " in printed
+    assert "Machine: " in printed
+
+
+def test_the_japanese_bench_counts_ranks(tmp_path: Path) -> None:
+    """A passage without blanks is found first by what it says; words between blanks find nothing."""
+    pytest.importorskip("bm25s")
+    texts = {"j-p0": "東京の事務所は月曜日に開く。", "j-p1": "大阪の工場は冬の間ずっと閉まる。"}
+    write(tmp_path / "jsquad" / "passages.jsonl.gz", ({"pid": p, "title": "場所", "text": t} for p, t in texts.items()))
+    asked = {"事務所が開くのは月曜日": "j-p0", "大阪の工場が閉まる冬": "j-p1"}
+    write(tmp_path / "jsquad" / "questions.jsonl.gz", ({"question": q, "pid": p} for q, p in asked.items()))
+    _, numbers = bench("japanese", "--data", tmp_path, "--json", tmp_path / "out.json")
+    jsquad = numbers["sets"]["jsquad"]
+    assert (jsquad["questions"], jsquad["passages"]) == (2, 2)
+    scores = jsquad["scores"]
+    assert [scores["context-packs"][name] for name in ("recall@10", "MRR", "nDCG@10", "silent")] == [1.0, 1.0, 1.0, 0.0]
+    assert (scores["bm25s, blanks"]["recall@10"], scores["bm25s, blanks"]["silent"]) == (0.0, 1.0)
+
+
+def test_the_speed_bench_measures_every_row(tmp_path: Path) -> None:
+    """Each group of numbers is there and stands above zero."""
+    pytest.importorskip("bm25s")
+    few = ["--sizes", "20", "--queries", 1, "--writes", 1, "--starts", 1]
+    printed, numbers = bench("speed", *few, "--json", tmp_path / "out.json")
+    assert list(numbers["sizes"]) == ["20"]
+    for name in (
+        "import records/s",
+        "file MB",
+        "recall 8/1500 exclusive median ms",
+        "recall 50/12000 shared p95 ms",
+        "build+render 8/1500 median ms",
+        "cold start median ms",
+        "remember shared median ms",
+        "found by next query exclusive median ms",
+        "bm25s index records/s",
+        "bm25s top 8 median ms",
+    ):
+        assert numbers["sizes"]["20"][name] > 0, name
+    assert "| cold start median ms " in printed
+
+
+def test_made_up_records_depend_on_the_seed_alone() -> None:
+    """The first records of a larger store are those of a smaller one, in both scripts; another seed gives others."""
+    probe = "import json, synthetic as s; w = lambda k, j: s.Writer(k, japanese=j, vocabulary=900); "
+    probe += "print(json.dumps([[r['content'] for r in w(k, j).records(n)] + w(k, j).queries(2, 3)"
+    probe += " for k, j, n in ((1, False, 3), (1, False, 5), (2, False, 3), (1, True, 3))]))"
+    run = subprocess.run([sys.executable, "-c", probe], cwd=BENCH, capture_output=True, text=True, check=True)
+    small, large, other, japanese = json.loads(run.stdout)
+    assert small[:3] == large[:3]
+    assert small[3:] == large[5:]
+    assert small[0] != other[0]
+    assert len(small[0].split()) == 90
+    assert 3 <= len(small[3].split()) <= 8
+    assert " " not in japanese[0]
+    assert japanese[0].endswith(("した。", "します。", "された。", "となった。", "である。"))
