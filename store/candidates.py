@@ -7,7 +7,7 @@ records, each passage is scored with its neighbours, its speaker and its record,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,7 @@ from .duck import Session, query
 from .duplicates import fold
 from .known import Known
 from .records import Record, id_of
+from .rows import signature_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -266,11 +267,10 @@ def search(
     keep = relevant(ranked.coverage, scoring)
     order = np.flatnonzero(keep)
     order = order[np.lexsort((details["key"][order], -ranked.score[order]))]
-    rows = [
-        _Row(int(details["key"][i]), int(vids[i]), float(ranked.score[i]), "", float(ranked.coverage[i]), details["signature"][i])
-        for i in order
-    ]
-    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, plan={**plan, "matched": len(first.vids)})
+    rows = [_Row(int(details["key"][i]), int(vids[i]), float(ranked.score[i]), float(ranked.coverage[i])) for i in order]
+    prints = np.stack((details["print_low"][order], details["print_high"][order]), axis=1)
+    plan["matched"] = len(first.vids)
+    kept = _assemble(session, rows, prints, filters, viewer, now, take=take, known=known, plan=plan)
     names = [id_of(int(key)) for key in details["key"]]
     steps = np.array([name in kept.records for name in names], dtype=bool)[ranked.owner]
     hits = tuple(
@@ -316,10 +316,10 @@ def restore(
     if not found:
         return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})
     rows = [
-        _Row(key, vid, 1.0 / place, reason, 1.0, signature)
-        for place, (vid, key, reason, signature) in enumerate(found, start=1)
+        _Row(key, vid, 1.0 / place, 1.0, reason) for place, (vid, key, reason, *_) in enumerate(found, start=1)
     ]
-    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, plan=plan)
+    prints = np.array([row[3:] for row in found], dtype=np.int64)
+    kept = _assemble(session, rows, prints, filters, viewer, now, take=take, known=known, plan=plan)
     rounds = [hit for record in kept.records.values() for hit in _beginning(record)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
     return replace(kept, hits=tuple(rounds))
@@ -332,14 +332,14 @@ class _Row:
     key: int
     vid: int
     score: float
+    coverage: float
     reason: str = ""
-    coverage: float = 1.0
-    signature: bytes = b""
 
 
 def _assemble(
     session: Session,
     rows: list[_Row],
+    prints: Ints,
     filters: Filters,
     viewer: Viewer,
     now: datetime,
@@ -349,18 +349,31 @@ def _assemble(
     plan: dict[str, Any],
 ) -> Candidates:
     """Fold near-duplicates, leave out what the caller has, and bring the first records whole."""
-    stands_for = fold([row.signature for row in rows])
+
+    records: dict[str, Record] = {}
+
+    def read(indices: Iterable[int]) -> None:
+        keys = [rows[index].key for index in indices if id_of(rows[index].key) not in records]
+        records.update(reads.fetch(session, keys, viewer, now, filters))
+
+    def signatures(indices: Sequence[int]) -> dict[int, bytes]:
+        read([*range(min(take, len(rows))), *indices])
+        texts = {index: records[id_of(rows[index].key)] for index in indices}
+        return {index: signature_of(record.title, record.content) for index, record in texts.items()}
+
+    # Only what may come in is compared: the rest is out by max_items whatever it repeats.
+    reach = min(len(rows), 2 * take + 8)
+    stands_for = fold(prints[:reach], signatures) + [None] * (len(rows) - reach)
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
-        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": [rows[index].vid for index in chosen]}))
+        texts = dict(session.rows(query("contents"), {"vids": [rows[index].vid for index in chosen]}))
         has = Known(known)
         dropped = {index for index in chosen if has.says(texts[rows[index].vid])}
         chosen = [index for index in chosen if index not in dropped]
         dropped |= {index for index, other in enumerate(stands_for) if other in dropped}
-    wanted = [rows[index].key for index in chosen[:take]]
-    fetched = reads.fetch(session, wanted, viewer, now, filters)
-    records = {one: fetched[one] for one in map(id_of, wanted) if one in fetched}
+    read(chosen[:take])
+    wanted = (id_of(rows[index].key) for index in chosen[:take])
     order = [index for index in range(len(rows)) if index not in dropped]
     items = tuple(
         Candidate(
@@ -374,7 +387,7 @@ def _assemble(
         for rank, index in enumerate(order, start=1)
     )
     plan |= {"candidates": len(items), "excluded": len(dropped)}
-    return Candidates(items, (), records, plan)
+    return Candidates(items, (), {one: records[one] for one in wanted if one in records}, plan)
 
 
 def _beginning(record: Record) -> list[Hit]:

@@ -36,7 +36,7 @@ Row = tuple[Any, ...]
 Params = Mapping[str, Any] | None
 
 # Readable by DuckDB 1.5 and 2.x alike: 2.x would otherwise write a form that 1.5 refuses.
-_CONFIG = {"storage_compatibility_version": "v1.5.0", "memory_limit": "256MB"}
+_CONFIG = {"storage_compatibility_version": "v1.5.0", "memory_limit": "200MB"}
 _MEMORY = ":memory:"
 
 

@@ -126,7 +126,7 @@ def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
         row["deleted_at"] = writes.utc(line.deleted_at)
         row["forgotten"] = line.forgotten
         if line.forgotten in ("hard_delete", "redact"):
-            row["content_hash"], row["signature"], row["terms"] = None, b"", 0
+            row["content_hash"], row["print_low"], row["print_high"], row["terms"] = None, 0, 0, 0
         else:
             slots.append((vid, item))
         rows.append(row)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
 
 from .analyzer import index_keys, signature, speaker_keys
+from .duplicates import fingerprint
 from .errors import InvalidField
 from .passages import divide
 from .records import Kind, parse_id
@@ -143,7 +144,7 @@ class Prepared:
     speakers: str
     slots: list[tuple[dict[int, int], int]]
     terms: int
-    signature: bytes
+    fingerprint: tuple[int, int]
 
 
 def hash64(*parts: str) -> int:
@@ -183,15 +184,15 @@ def prepare(record: RecordIn, raw_content: object = None) -> Prepared:
         speakers=_compact([passage.speaker for passage in passages]),
         slots=slots,
         terms=sum(length for _, length in slots[1:]),
-        signature=_signature(record),
+        fingerprint=fingerprint(signature_of(record.title, record.content)),
     )
 
 
-def _signature(record: RecordIn) -> bytes:
+def signature_of(title: str, content: str) -> bytes:
     """Content terms for the near-duplicate check. A long text is only a duplicate of the same text: one key."""
-    if len(record.content) > _LONG_CHARS:
-        return (content_hash(record) | 1).to_bytes(8, "little", signed=True)
-    return signature(f"{record.title} {record.content}")
+    if len(content) > _LONG_CHARS:
+        return (hash64(title, content.strip()) | 1).to_bytes(8, "little", signed=True)
+    return signature(f"{title} {content}")
 
 
 def _compact(speakers: list[str]) -> str:

@@ -278,7 +278,8 @@ def row_of(item: Prepared, place: tuple[str, ...], *, vid: int, key: int, versio
         "bounds": item.bounds,
         "kinds": item.kinds,
         "speakers": item.speakers,
-        "signature": item.signature,
+        "print_low": item.fingerprint[0],
+        "print_high": item.fingerprint[1],
     }
 
 

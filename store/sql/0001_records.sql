@@ -47,7 +47,8 @@ CREATE TABLE records (
     bounds INTEGER[],
     kinds VARCHAR,
     speakers VARCHAR,
-    signature BLOB USING COMPRESSION uncompressed
+    print_low BIGINT,
+    print_high BIGINT
 );
 
 -- Sorted by (term, pas) up to meta.sorted_postings rows, appended behind; merged when the tail grows.

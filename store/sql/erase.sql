@@ -4,5 +4,5 @@ UPDATE records SET
     content_hash = NULL, passages = CASE WHEN $text = '' THEN 0 ELSE 1 END, terms = 0,
     bounds = CASE WHEN $text = '' THEN []::INTEGER[] ELSE [length($text)]::INTEGER[] END,
     kinds = CASE WHEN $text = '' THEN '[]' ELSE '["sentence"]' END,
-    speakers = '', signature = ''::BLOB, forgotten = $mode
+    speakers = '', print_low = 0, print_high = 0, forgotten = $mode
 WHERE key IN (SELECT unnest($keys::BIGINT[]))

@@ -15,4 +15,5 @@ INSERT INTO records BY NAME SELECT
     unnest($deleted_at::TIMESTAMP[]) AS deleted_at, unnest($forgotten::VARCHAR[]) AS forgotten,
     unnest($passages::INTEGER[]) AS passages, unnest($terms::BIGINT[]) AS terms,
     unnest($bounds::INTEGER[][]) AS bounds, unnest($kinds::VARCHAR[]) AS kinds,
-    unnest($speakers::VARCHAR[]) AS speakers, unnest($signature::BLOB[]) AS signature
+    unnest($speakers::VARCHAR[]) AS speakers, unnest($print_low::BIGINT[]) AS print_low,
+    unnest($print_high::BIGINT[]) AS print_high

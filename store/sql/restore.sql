@@ -21,7 +21,7 @@ diverse AS (
 ordered AS (
     SELECT *, row_number() OVER (PARTITION BY reason ORDER BY turn, updated_at DESC, key DESC) AS place FROM diverse
 )
-SELECT o.vid, o.key, o.reason, r.signature FROM ordered o JOIN records r ON r.vid = o.vid
+SELECT o.vid, o.key, o.reason, r.print_low, r.print_high FROM ordered o JOIN records r ON r.vid = o.vid
 ORDER BY o.reason <> 'pinned', o.place,
     CASE o.reason WHEN 'open' THEN 0 WHEN 'decision' THEN 1 ELSE 2 END
 LIMIT $depth
