@@ -233,7 +233,8 @@ def _analyze(chunk: str, side: Side) -> list[str]:
             return [term] if term else []
     terms: list[str] = []
     for match in _TOKEN.finditer(chunk):
-        group, token = match.lastgroup, match[match.lastgroup]
+        group = match.lastgroup or ""
+        token = match[group]
         found: Iterable[str]
         if group == "word":
             found = _word(token, side)

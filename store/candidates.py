@@ -119,13 +119,14 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
     weight = idf(np.bincount(slot, minlength=words).astype(np.float64), passages)
     impact = bm25(weight[slot], found.tf[body], found.len[body], terms / max(passages, 1), scoring.k1, scoring.b)
     passage, at = _numbered(pas)
-    value = np.bincount(at, weights=impact, minlength=len(passage))
+    value: Floats = np.bincount(at, weights=impact, minlength=len(passage)).astype(np.float64)
 
     # Records: every word once, with all its occurrences, those in title, path and type at their own weight.
     vids, row = _numbered(found.vid)
     n = len(vids)
     count = np.where(in_text, found.tf, found.tf * scoring.header)
-    table = np.bincount(row[word] * words + found.slot[word], weights=count[word], minlength=n * words).reshape(n, words)
+    cells = row[word] * words + found.slot[word]
+    table: Floats = np.bincount(cells, weights=count[word], minlength=n * words).reshape(n, words).astype(np.float64)
     length = np.zeros(n)
     length[row] = found.terms
     rare = idf((table > 0).sum(axis=0).astype(np.float64), records)
@@ -267,7 +268,9 @@ def search(
     keep = relevant(ranked.coverage, scoring)
     order = np.flatnonzero(keep)
     order = order[np.lexsort((details["key"][order], -ranked.score[order]))]
-    rows = [_Row(int(details["key"][i]), int(vids[i]), float(ranked.score[i]), float(ranked.coverage[i])) for i in order]
+    rows = [
+        _Row(int(details["key"][i]), int(vids[i]), float(ranked.score[i]), float(ranked.coverage[i])) for i in order
+    ]
     prints = np.stack((details["print_low"][order], details["print_high"][order]), axis=1)
     plan["matched"] = len(first.vids)
     kept = _assemble(session, rows, prints, filters, viewer, now, take=take, known=known, plan=plan)
@@ -315,9 +318,7 @@ def restore(
     plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth, "matched": len(found)}
     if not found:
         return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})
-    rows = [
-        _Row(key, vid, 1.0 / place, 1.0, reason) for place, (vid, key, reason, *_) in enumerate(found, start=1)
-    ]
+    rows = [_Row(key, vid, 1.0 / place, 1.0, reason) for place, (vid, key, reason, *_) in enumerate(found, start=1)]
     prints = np.array([row[3:] for row in found], dtype=np.int64)
     kept = _assemble(session, rows, prints, filters, viewer, now, take=take, known=known, plan=plan)
     rounds = [hit for record in kept.records.values() for hit in _beginning(record)]
@@ -367,7 +368,7 @@ def _assemble(
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
-        texts = dict(session.rows(query("contents"), {"vids": [rows[index].vid for index in chosen]}))
+        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": [rows[index].vid for index in chosen]}))
         has = Known(known)
         dropped = {index for index in chosen if has.says(texts[rows[index].vid])}
         chosen = [index for index in chosen if index not in dropped]

@@ -276,7 +276,12 @@ def _mapped(error: duckdb.Error) -> Exception:
         return StoreReadOnly("the store can not be written: make the file and its folder writable")
     if isinstance(error, duckdb.OutOfMemoryException):
         return StoreUnavailable("the operation needed more memory than the store may use: narrow it with filters")
-    if "not a valid duckdb" in text or "corrupt" in text or "checksum" in text or isinstance(error, duckdb.FatalException):
+    if (
+        "not a valid duckdb" in text
+        or "corrupt" in text
+        or "checksum" in text
+        or isinstance(error, duckdb.FatalException)
+    ):
         return StoreDamaged("the store can not be read: it is damaged or not a DuckDB file; restore it from an export")
     if "version" in text and "storage" in text:
         return StoreNewer("the store was written by a newer DuckDB: upgrade the duckdb package")

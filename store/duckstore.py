@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from . import exports, reads, writes
 from .base import Candidates, Filters, Viewer
 from .candidates import DEFAULT_SCORING, Scoring, restore, search
 from .duck import Duck, Mode, query
-from .errors import Gone, InvalidField, NotFound
+from .errors import Gone, InvalidField, NotFound, StoreError
 from .records import Record, Written, key_of, parse_id
 from .rows import check, prepare
 
@@ -52,9 +51,8 @@ class DuckStore:
         Raises InvalidField, Conflict or NotFound for the first record that can not be written: batches before it
         stay, its own batch is not written.
         """
-        stream = iter(records)
-        while batch := list(islice(stream, BATCH)):
-            if any("id" in record for record in batch):
+        for batch in _batches(records):
+            if "id" in batch[0]:
                 lines = [exports.check_line(record) for record in batch]
                 with self.duck.writing() as session:
                     written = exports.take_in(session, lines)
@@ -62,9 +60,8 @@ class DuckStore:
                 prepared = [prepare(check(record), record.get("content")) for record in batch]
                 with self.duck.writing() as session:
                     written = writes.remember(session, prepared, viewer, self.clock())
-            with self.duck.writing() as session:
-                if writes.tail_is_long(session):
-                    writes.merge(session)
+                    if writes.tail_is_long(session):
+                        writes.merge(session)
             yield written
 
     def remember_many(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> list[Written]:
@@ -94,10 +91,14 @@ class DuckStore:
 
     # -- reads -----------------------------------------------------------------------------------------------------
 
-    def candidates(self, text: str, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
+    def candidates(
+        self, text: str, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()
+    ) -> Candidates:
         """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
         with self.duck.reading() as session:
-            return search(session, text, filters, viewer, self.clock(), depth=depth, take=take, known=known, scoring=self.scoring)
+            return search(
+                session, text, filters, viewer, self.clock(), depth=depth, take=take, known=known, scoring=self.scoring
+            )
 
     def restore(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
         """What a session should start with when there is no query. See candidates.restore."""
@@ -135,6 +136,27 @@ class DuckStore:
         with self.duck.writing() as session:
             session.run("DELETE FROM meta WHERE name = 'probe'")
             session.run("INSERT INTO meta VALUES ('probe', $at)", {"at": self.clock().isoformat()})
+
+
+def _batches(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Batches of one sort each: new records, or lines of an export, which carry ids.
+
+    Where reading fails, what was read before still comes out first: nothing read is lost.
+    """
+    batch: list[Mapping[str, Any]] = []
+    stream = iter(records)
+    try:
+        for record in stream:
+            if batch and (len(batch) == BATCH or ("id" in record) != ("id" in batch[0])):
+                yield batch
+                batch = []
+            batch.append(record)
+    except StoreError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
 
 
 def _key(one: object) -> int:

@@ -42,9 +42,7 @@ def fold(prints: NDArray[np.int64], signatures: Callable[[Sequence[int]], Mappin
     pairs = np.argwhere(np.tril(differing <= _NEAR_BITS, -1))
     if not len(pairs):
         return answer
-    keys = {
-        index: np.frombuffer(raw, dtype="<i8") for index, raw in signatures(np.unique(pairs).tolist()).items()
-    }
+    keys = {index: np.frombuffer(raw, dtype="<i8") for index, raw in signatures(np.unique(pairs).tolist()).items()}
     for later, earlier in pairs.tolist():
         if answer[later] is None and answer[earlier] is None and _same(keys[later], keys[earlier]):
             answer[later] = earlier

@@ -93,7 +93,8 @@ def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
     there = {
         (key, version): (content, forgotten)
         for key, version, content, forgotten in session.rows(
-            "SELECT key, version, content, forgotten FROM records WHERE key IN (SELECT unnest($keys::BIGINT[]))", {"keys": keys}
+            "SELECT key, version, content, forgotten FROM records WHERE key IN (SELECT unnest($keys::BIGINT[]))",
+            {"keys": keys},
         )
     }
     taken = {key for key, _ in there}

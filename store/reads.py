@@ -75,7 +75,9 @@ def stats(session: Session, viewer: Viewer, now: datetime) -> dict[str, Any]:
     }
 
 
-def fetch(session: Session, keys: Sequence[int], viewer: Viewer, now: datetime, filters: Filters | None = None) -> dict[str, Record]:
+def fetch(
+    session: Session, keys: Sequence[int], viewer: Viewer, now: datetime, filters: Filters | None = None
+) -> dict[str, Record]:
     """Visible records of these keys by id; what is not visible is absent."""
     if not keys:
         return {}

@@ -94,7 +94,9 @@ def _lookup(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: da
         {
             "contents": [item.content_hash for item in batch],
             "externals": [
-                _external_hash(a, i.record.external_id) for a, i in zip(agents, batch, strict=True) if i.record.external_id
+                _external_hash(a, i.record.external_id)
+                for a, i in zip(agents, batch, strict=True)
+                if i.record.external_id
             ],
             "replays": [
                 _external_hash(a, i.record.idempotency_key)
@@ -172,7 +174,8 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
     append_postings(session, slots)
     if closed:
         session.run(
-            "UPDATE records SET valid_to = $now WHERE vid IN (SELECT unnest($vids::BIGINT[]))", {"now": moment, "vids": closed}
+            "UPDATE records SET valid_to = $now WHERE vid IN (SELECT unnest($vids::BIGINT[]))",
+            {"now": moment, "vids": closed},
         )
     for old, new in superseded:
         session.run(
@@ -234,7 +237,8 @@ def _superseded_key(session: Session, ref: str, viewer: Viewer) -> int:
         raise InvalidField(f"supersedes: {ref[:40]!r} is not an id like mem:1 or ep:1", field="supersedes")
     key = key_of(*parsed)
     found = session.row(
-        "SELECT 1 FROM records WHERE key = $key AND deleted_at IS NULL AND agent_id = $agent", {"key": key, "agent": viewer.agent_id}
+        "SELECT 1 FROM records WHERE key = $key AND deleted_at IS NULL AND agent_id = $agent",
+        {"key": key, "agent": viewer.agent_id},
     )
     if found is None:
         raise NotFound(f"supersedes: there is no record {ref}", field="supersedes")
@@ -359,12 +363,13 @@ def forget(session: Session, keys: Sequence[int], mode: str, now: datetime) -> N
     moment = utc(now)
     if mode != "soft_delete":
         session.run(
-            "DELETE FROM postings WHERE vid IN "
-            "(SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
+            "DELETE FROM postings WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
             {"keys": list(keys)},
         )
         left = session.value("SELECT count(*) FROM postings")
-        session.run("UPDATE meta SET value = least(value::BIGINT, $n)::VARCHAR WHERE name = 'sorted_postings'", {"n": left})
+        session.run(
+            "UPDATE meta SET value = least(value::BIGINT, $n)::VARCHAR WHERE name = 'sorted_postings'", {"n": left}
+        )
         session.run(query("erase"), {"keys": list(keys), "text": REDACTED if mode == "redact" else "", "mode": mode})
     if mode != "redact":
         session.run(

@@ -197,7 +197,7 @@ def get(state: Globals, /, refs: tuple[str, ...]) -> int:
                     records.append(packs.get(ref))  # raises the exact error: malformed, unknown or deleted
                 except ContextPacksError as error:
                     errors.append(error)
-    if state.json:
+    if state.json and (records or not errors):
         say_json([record_document(record) for record in records])
     elif len(refs) == 1:
         for record in records:
@@ -287,7 +287,8 @@ def import_(
                         counts["created" if one.created else "updated" if one.version > 1 else "existing"] += 1
                     advance(len(batch))
     except ContextPacksError:
-        state.note(f"{counts['created']} created and {counts['updated']} updated before the error are kept")
+        if counts["created"] or counts["updated"]:
+            state.note(f"{counts['created']} created and {counts['updated']} updated before the error are kept")
         raise
     if state.json:
         say_json({"read": report.read, **counts, "skipped": report.skipped, "notes": report.notes})
