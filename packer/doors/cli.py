@@ -104,9 +104,9 @@ def context(state: Globals, /, query: str, profile: str | None, **fields: Any) -
 
 
 @cli.command()
-@click.option("--host", type=click.Choice(["claude-code", "codex", "plain"]), default="plain", show_default=True)
+@click.option("--host", type=click.Choice(["claude-code", "codex", "plain"]), default="plain", help="who will read it")
 @limits
-@click.option("--profile", default="session_start", show_default=True)
+@click.option("--profile", default="session_start", show_default=True, help="how to answer")
 @filters
 @click.pass_obj
 def restore(state: Globals, /, host: str, profile: str, **fields: Any) -> None:

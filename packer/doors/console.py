@@ -114,8 +114,14 @@ WHOLE = Whole()
 
 
 def say(text: str) -> None:
-    """One result on stdout."""
-    print(text, flush=True)
+    """One result on stdout; where the reader has left, the command ends without a word."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # for what is written at exit
+        os.close(nowhere)
+        raise SystemExit(0) from None
 
 
 def say_json(value: Any) -> None:
@@ -144,9 +150,6 @@ def run(cli: click.Command, argv: list[str]) -> int:
         return state.fail(_refused(error))
     except ContextPacksError as error:
         return state.fail(error)
-    except BrokenPipeError:
-        _drop_stdout()
-        return 0
     except Exception as error:
         if sys.flags.dev_mode:
             raise
@@ -158,13 +161,6 @@ def _refused(error: click.ClickException) -> InvalidField:
     param = getattr(error, "param", None)
     field = param.name if param is not None else getattr(error, "option_name", None)
     return InvalidField(error.format_message(), field=field or "command")
-
-
-def _drop_stdout() -> None:
-    """Whoever read the output is gone: what is left of it goes nowhere, also at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def as_text(argument: str) -> str:

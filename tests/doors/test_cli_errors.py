@@ -1,15 +1,19 @@
 """What goes wrong is one line on stderr that names the field, and an exit code of the one table."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from context_packs.packer.errors import StoreFull
-from context_packs.packer.service import ContextPacks
+from context_packs.packer.doors import console
 
 Run = Callable[..., Any]
+COMMAND = str(Path(sys.executable).with_name("context-packs"))
 
 
 @pytest.mark.parametrize(
@@ -113,27 +117,25 @@ def test_a_store_that_can_not_be_used_is_6(run: Run, store: Path, tmp_path: Path
             assert str(tmp_path) not in ran.err
 
 
-def test_a_full_disk_is_6(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that the library raises in the middle of a write passes through with its own code."""
-
-    def full(*_: Any, **__: Any) -> None:
-        raise StoreFull("no space left for the store: free some and try again; nothing was lost")
-
-    monkeypatch.setattr(ContextPacks, "remember", full)
-    assert (run("remember", "x").code, run("remember", "x", "--json").error["code"]) == (6, "store_full")
+def test_a_file_that_can_not_grow_is_6(store: Path) -> None:
+    """A write that the system refuses is an error of the store, not a stack."""
+    shell = f'ulimit -f 1; "{COMMAND}" remember "some text" --json'
+    ran = subprocess.run(["bash", "-c", shell], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout) == (6, b"")
+    assert json.loads(ran.stderr)["error"]["code"].startswith("store_")
 
 
-def test_an_error_of_its_own_making_shows_no_stack(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of the product is one line with its kind, exit code 1, and nothing of what it said."""
+def test_a_fault_of_the_product_shows_no_stack(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line with its kind, exit code 1, and nothing of what it said."""
 
-    def broken(*_: Any, **__: Any) -> None:
+    @click.command(cls=console.Command)
+    def broken() -> None:
         raise KeyError("/home/somebody/secret")
 
-    monkeypatch.setattr(ContextPacks, "stats", broken)
-    ran = run("stats")
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "error: unexpected KeyError: this is a fault of context-packs\n"
-    assert run("stats", "--json").error["code"] == "internal_error"
+    assert console.run(broken, []) == 1
+    assert capsys.readouterr() == ("", "error: unexpected KeyError: this is a fault of context-packs\n")
+    assert console.run(broken, ["--json"]) == 1
+    assert json.loads(capsys.readouterr().err)["error"]["code"] == "internal_error"
 
 
 def test_queries_are_only_ever_words(run: Run) -> None:
