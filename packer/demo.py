@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from .service import ContextPacks
-
 QUERY = "Why did we choose DuckDB for the candidate stage?"
 LIMITS: Mapping[str, int] = MappingProxyType({"max_items": 5, "max_tokens": 280})
 NOW = datetime(2026, 3, 20, 9, tzinfo=UTC)
@@ -36,10 +34,3 @@ JSON_LINES = """\
 """  # noqa: E501
 
 MEMORIES: tuple[dict[str, Any], ...] = tuple(json.loads(line) for line in JSON_LINES.splitlines())
-
-
-def opened() -> ContextPacks:
-    """A store in memory that holds the example memories; counts tokens in o200k_base whatever the settings say."""
-    packs = ContextPacks.open(":memory:", "demo", encoding="o200k_base", clock=lambda: NOW)
-    packs.remember_many(MEMORIES)
-    return packs
