@@ -12,16 +12,17 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import regex
 
-from context_packs.store.analyzer import index_terms, query_terms
+from context_packs.store.analyzer import index_keys, query_terms, term_key
 from context_packs.store.passages import divide
 from context_packs.store.records import Record, Span
 
 JOINER = " … "
-MAX_HITS = 60  # passages that are looked at for one excerpt
+MAX_HITS = 40  # different passages that are looked at for one excerpt
 MAX_SEARCHED = 20_000  # characters of one passage that are searched for the words of the query
 _CHUNK = 128
 
@@ -89,10 +90,9 @@ def excerpt(record: Record, query: str, hits: Sequence[int], chars: int = 800) -
     """
     content = record.content
     spans, basis = _divided(record)
-    wanted = frozenset(query_terms(query))
-    ranked = [hit for hit in dict.fromkeys(hits) if 0 <= hit < len(spans) and _has_ink(content, spans[hit])]
-    ranked = ranked[:MAX_HITS]
-    matching = (hit for hit in ranked if not wanted.isdisjoint(index_terms(_words(content, spans[hit])[:MAX_SEARCHED])))
+    wanted = frozenset(map(term_key, query_terms(query)))
+    ranked = _distinct(content, spans, hits)
+    matching = (hit for hit in ranked if not wanted.isdisjoint(index_keys(_words(content, spans[hit])[:MAX_SEARCHED])))
     best = next(matching, None)
     if best is None and ranked and _neighbour(content, spans, ranked[0], -1) is not None:
         best = ranked[0]
@@ -107,17 +107,24 @@ def excerpt(record: Record, query: str, hits: Sequence[int], chars: int = 800) -
     text.add_each(_sentence(content, spans, best))
     text.add_each(_qualifiers(content, spans, best))
     text.add_each(_governors(content, spans, best))
-    said = {_words(content, spans[best])}
     for hit in matching:
         if text.room <= len(JOINER):
             break
-        words = _words(content, spans[hit])
-        bound = [hit, *_sentence(content, spans, hit), *_qualifiers(content, spans, hit)]
-        if words not in said and text.add(bound):
-            said.add(words)
+        if text.add([hit, *_sentence(content, spans, hit), *_qualifiers(content, spans, hit)]):
             text.add_each(_governors(content, spans, hit))
     parts = text.parts()
     return Excerpt(JOINER.join(content[a:b] for a, b in parts), basis, tuple(parts))
+
+
+def _distinct(content: str, spans: Sequence[Span], hits: Sequence[int]) -> list[int]:
+    """The first hits that are passages with ink, each text once."""
+    found: dict[str, int] = {}
+    for hit in islice(hits, 10 * MAX_HITS):
+        if 0 <= hit < len(spans) and (words := _words(content, spans[hit])):
+            found.setdefault(words, hit)
+            if len(found) == MAX_HITS:
+                break
+    return list(found.values())
 
 
 def _divided(record: Record) -> tuple[Sequence[Span], Basis]:
@@ -280,7 +287,7 @@ def _ink(content: str, span: Span) -> tuple[int, int]:
 # ---- cutting inside a passage
 
 
-def _window(content: str, first: int, last: int, wanted: frozenset[str], chars: int) -> tuple[int, int]:
+def _window(content: str, first: int, last: int, wanted: frozenset[int], chars: int) -> tuple[int, int]:
     """The range of at most `chars` characters within `first` to `last` that holds most words of the query."""
     low, high = _densest(content, first, min(last, first + MAX_SEARCHED), wanted, chars)
     start = max(first, low - (chars - (high - low)) // 2)
@@ -291,13 +298,13 @@ def _window(content: str, first: int, last: int, wanted: frozenset[str], chars: 
     return start, max(start, end)
 
 
-def _densest(content: str, first: int, last: int, wanted: frozenset[str], chars: int) -> tuple[int, int]:
+def _densest(content: str, first: int, last: int, wanted: frozenset[int], chars: int) -> tuple[int, int]:
     """The shortest range within `chars` with the most different words of the query, the earliest of equals."""
-    found: list[tuple[int, int, frozenset[str]]] = []
-    inside: Counter[str] = Counter()
+    found: list[tuple[int, int, frozenset[int]]] = []
+    inside: Counter[int] = Counter()
     best, most, left = (first, first), 0, 0
     for piece in _PIECE.finditer(content, first, last):
-        terms = wanted.intersection(index_terms(piece[0]))
+        terms = wanted.intersection(index_keys(piece[0]))
         if not terms:
             continue
         found.append((piece.start(), piece.end(), terms))
