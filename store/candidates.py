@@ -248,7 +248,7 @@ def search(
     `known` are texts that the caller has: records that say the same are left out and counted in the plan.
     """
     words = query_terms(text)
-    where = {**reads.sight(viewer, now, filters), **reads.choice(filters)}
+    where = reads.choice(viewer, now, filters)
     plan: dict[str, Any] = {
         "mode": "query",
         "arms": ["bm25"],
@@ -283,10 +283,9 @@ def search(
     return replace(kept, hits=hits)
 
 
-def _evidence(session: Session, text: str, words: tuple[str, ...], where: dict[str, Any]) -> Evidence:
+def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.Where) -> Evidence:
     keys = [term_key(term) for term in (*words, *query_speaker_terms(text))]
-    hits = session.arrays(query("hits"), {**where, "terms": keys})
-    totals = session.row(query("totals"), where) or (0, 0, 0)
+    hits = where.arrays(session, "hits", terms=keys)
     return Evidence(
         slot=hits["slot"],
         vid=hits["vid"],
@@ -295,7 +294,7 @@ def _evidence(session: Session, text: str, words: tuple[str, ...], where: dict[s
         len=hits["len"].astype(np.float64),
         terms=hits["terms"].astype(np.float64),
         words=len(words),
-        totals=totals,
+        totals=reads.totals(session, where),
     )
 
 
@@ -313,8 +312,8 @@ def restore(
 
     Passages in the order in which they are worth showing: of every record its beginning, of an episode its end too.
     """
-    where = {**reads.sight(viewer, now, filters), **reads.choice(filters)}
-    found = session.rows(query("restore"), {**where, "depth": depth})
+    where = reads.choice(viewer, now, filters)
+    found = where.rows(session, "restore", depth=depth)
     plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth, "matched": len(found)}
     if not found:
         return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})

@@ -41,10 +41,21 @@ _MEMORY = ":memory:"
 
 
 @cache
-def query(name: str) -> str:
-    """Text of `store/sql/<name>.sql`; a line `-- include: <name>` stands for the text of that file."""
-    text = (files("context_packs.store.sql") / f"{name}.sql").read_text("utf-8")
-    return re.sub(r"^-- include: (\w+)$", lambda match: query(match[1]), text, flags=re.MULTILINE)
+def query(name: str, flags: frozenset[str] = frozenset()) -> str:
+    """Text of `store/sql/<name>.sql`.
+
+    A line `-- include: <name>` stands for the text of that file; a line that ends in `-- if <flag>` stands only where
+    the flag is given: a condition that is not asked for costs nothing to plan.
+    """
+    lines = []
+    for line in (files("context_packs.store.sql") / f"{name}.sql").read_text("utf-8").splitlines():
+        if line.startswith("-- include: "):
+            lines.append(query(line.removeprefix("-- include: "), flags))
+        elif not line.startswith("--"):
+            text, _, flag = line.partition(" -- if ")
+            if not flag or flag in flags:
+                lines.append(text)
+    return "\n".join(lines)
 
 
 @cache

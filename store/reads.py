@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from .base import Filters, Viewer
 from .duck import Row, Session, query
@@ -15,23 +17,42 @@ from .records import KIND, Record, Span, id_of, key_of, parse_id
 from .writes import utc
 
 
-def sight(viewer: Viewer, now: datetime, filters: Filters | None = None) -> dict[str, Any]:
-    """Parameters of visible.sql: who looks, at which moment of validity."""
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition of visible.sql or chosen.sql: which of its lines stand, and their parameters."""
+
+    flags: frozenset[str]
+    params: Mapping[str, Any]
+
+    def rows(self, session: Session, name: str, **more: Any) -> list[Row]:
+        """Rows of `store/sql/<name>.sql` under this condition."""
+        return session.rows(query(name, self.flags), {**self.params, **more})
+
+    def arrays(self, session: Session, name: str, **more: Any) -> dict[str, np.ndarray[Any, Any]]:
+        """The same as columns."""
+        return session.arrays(query(name, self.flags), {**self.params, **more})
+
+
+def sight(viewer: Viewer, now: datetime, filters: Filters | None = None) -> Where:
+    """The condition of visible.sql: who looks, at which moment of validity. An id stays readable when replaced."""
     as_of = utc(filters.as_of) if filters else None
-    return {
-        "agent": viewer.agent_id,
-        "teams": list(viewer.teams),
-        "at": as_of or utc(now),
-        "as_of": as_of,
-        "history": filters.history if filters else True,
-    }
+    params: dict[str, Any] = {"agent": viewer.agent_id, "at": as_of or utc(now)}
+    flags = {"teams" if viewer.teams else "alone"}
+    if viewer.teams:
+        params["teams"] = list(viewer.teams)
+    if as_of is not None:
+        flags.add("as_of")
+        params["as_of"] = as_of
+    if filters is not None and not filters.history:
+        flags.add("current")
+    return Where(frozenset(flags), params)
 
 
-def choice(filters: Filters) -> dict[str, Any]:
-    """Parameters of chosen.sql: the caller's filters."""
+def choice(viewer: Viewer, now: datetime, filters: Filters) -> Where:
+    """The condition of chosen.sql: what is visible and matches the caller's filters."""
+    seen = sight(viewer, now, filters)
     path = filters.path.removesuffix("%").rstrip("/") if filters.path else None
-    excluded = (parse_id(one) for one in filters.exclude_ids)
-    return {
+    wanted = {
         "scope": filters.scope,
         "bucket": filters.bucket,
         "team_id": filters.team_id,
@@ -41,34 +62,40 @@ def choice(filters: Filters) -> dict[str, Any]:
         "source": filters.source,
         "since": utc(filters.since),
         "until": utc(filters.until),
-        "exclude": [key_of(*one) for one in excluded if one],
+        "exclude": [key_of(*one) for one in map(parse_id, filters.exclude_ids) if one] or None,
     }
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    return Where(seen.flags.union(asked), {**seen.params, **asked})
+
+
+def totals(session: Session, where: Where) -> tuple[int, int, int]:
+    """Records, passages and terms of what a condition lets through."""
+    records, passages, terms = where.rows(session, "totals")[0]
+    return records, passages, terms
 
 
 def empty_filter(session: Session, filters: Filters, viewer: Viewer, now: datetime) -> dict[str, Any]:
     """For an empty result: the first filter that alone matches nothing, as `{"empty_filter": name}`; else {}."""
-    sight_ = sight(viewer, now, filters)
     for name in ("scope", "bucket", "team_id", "path", "memory_type", "status", "source", "since", "until"):
         value = getattr(filters, name)
         if value is not None:
-            alone = choice(replace(Filters(), **{name: value}))
-            row = session.row(query("totals"), {**sight_, **alone})
-            if row is not None and row[0] == 0:
+            alone = Filters(as_of=filters.as_of, history=filters.history)
+            if totals(session, choice(viewer, now, replace(alone, **{name: value})))[0] == 0:
                 return {"empty_filter": name}
     return {}
 
 
 def stats(session: Session, viewer: Viewer, now: datetime) -> dict[str, Any]:
     """Counts by kind, type and scope of what the viewer sees, and sizes of the index."""
-    rows = session.rows(query("stats"), sight(viewer, now))
+    seen = choice(viewer, now, Filters())
     grouped: dict[str, dict[str, int]] = {"kinds": {}, "types": {}, "scopes": {}, "buckets": {}, "teams": {}}
-    for what, value, count in rows:
+    for what, value, count in seen.rows(session, "stats"):
         grouped[what][value] = count
-    totals = session.row(query("totals"), {**sight(viewer, now), **choice(Filters())}) or (0, 0, 0)
+    records, passages, terms = totals(session, seen)
     return {
-        "records": totals[0],
-        "passages": totals[1],
-        "terms": totals[2],
+        "records": records,
+        "passages": passages,
+        "terms": terms,
         **grouped,
         "postings": session.value("SELECT count(*) FROM postings"),
         "schema": int(session.value("SELECT value FROM meta WHERE name = 'schema_version'")),
@@ -81,8 +108,7 @@ def fetch(
     """Visible records of these keys by id; what is not visible is absent."""
     if not keys:
         return {}
-    rows = session.rows(query("fetch"), {**sight(viewer, now, filters), "keys": list(keys)})
-    records = (record_of(row) for row in rows)
+    records = (record_of(row) for row in sight(viewer, now, filters).rows(session, "fetch", keys=list(keys)))
     return {record.id: record for record in records}
 
 

@@ -1,14 +1,12 @@
 -- The caller's exact filters on top of what is visible. `path` is a prefix of whole segments, the interval half-open.
-chosen AS (
-    SELECT * FROM visible
-    WHERE ($scope IS NULL OR scope = $scope)
-      AND ($bucket IS NULL OR bucket = $bucket)
-      AND ($team_id IS NULL OR team_id = $team_id)
-      AND ($path IS NULL OR path = $path OR starts_with(path, $path || '/'))
-      AND ($memory_type IS NULL OR type = $memory_type)
-      AND ($status IS NULL OR status = $status)
-      AND ($source IS NULL OR source_name = $source)
-      AND ($since IS NULL OR created_at >= $since)
-      AND ($until IS NULL OR created_at < $until)
-      AND NOT list_contains($exclude, key)
-)
+-- include: visible
+    AND r.scope = $scope -- if scope
+    AND r.bucket = $bucket -- if bucket
+    AND r.team_id = $team_id -- if team_id
+    AND (r.path = $path OR starts_with(r.path, $path || '/')) -- if path
+    AND r.type = $memory_type -- if memory_type
+    AND r.status = $status -- if status
+    AND r.source_name = $source -- if source
+    AND r.created_at >= $since -- if since
+    AND r.created_at < $until -- if until
+    AND NOT list_contains($exclude, r.key) -- if exclude

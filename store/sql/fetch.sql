@@ -1,7 +1,7 @@
 -- Whole records by key, as far as the viewer may see them now (replaced ones too: an id stays readable).
-WITH
+SELECT r.key, r.vid, r.version, r.content, r.title, r.path, r.type, r.bucket, r.scope, r.agent_id, r.team_id, r.status,
+       r.created_at, r.updated_at, r.source, r.metadata, r.external_id, r.pinned, r.expires_at, r.supersedes,
+       r.superseded_by, r.deleted_at, r.bounds, r.kinds, r.speakers
+FROM records r JOIN (SELECT unnest($keys::BIGINT[]) AS key) w ON w.key = r.key
+WHERE
 -- include: visible
-SELECT v.key, v.vid, v.version, v.content, v.title, v.path, v.type, v.bucket, v.scope, v.agent_id, v.team_id, v.status,
-       v.created_at, v.updated_at, v.source, v.metadata, v.external_id, v.pinned, v.expires_at, v.supersedes,
-       v.superseded_by, v.deleted_at, v.bounds, v.kinds, v.speakers
-FROM visible v JOIN (SELECT unnest($keys::BIGINT[]) AS key) w ON w.key = v.key

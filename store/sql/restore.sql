@@ -1,19 +1,16 @@
 -- What a session should know when it asks for nothing: what is pinned, then in turn open work, recent decisions and
 -- recent records, each group going round its paths, newest first.
-WITH
--- include: visible
-,
--- include: chosen
-,
-grouped AS (
-    SELECT vid, key, updated_at, path,
+WITH grouped AS (
+    SELECT r.vid, r.key, r.updated_at, r.path,
         CASE
-            WHEN pinned THEN 'pinned'
-            WHEN status IN ('open', 'in_progress', 'blocked', 'waiting', 'todo') THEN 'open'
-            WHEN type = 'decision' THEN 'decision'
+            WHEN r.pinned THEN 'pinned'
+            WHEN r.status IN ('open', 'in_progress', 'blocked', 'waiting', 'todo') THEN 'open'
+            WHEN r.type = 'decision' THEN 'decision'
             ELSE 'recent'
         END AS reason
-    FROM chosen
+    FROM records r
+    WHERE
+-- include: chosen
 ),
 diverse AS (
     SELECT *, row_number() OVER (PARTITION BY reason, path ORDER BY updated_at DESC, key DESC) AS turn FROM grouped

@@ -1,6 +1,5 @@
 -- Size of what is visible and asked for: records, passages, terms.
-WITH
--- include: visible
-,
+SELECT count(*), coalesce(sum(r.passages), 0)::BIGINT, coalesce(sum(r.terms), 0)::BIGINT
+FROM records r
+WHERE
 -- include: chosen
-SELECT count(*), coalesce(sum(passages), 0)::BIGINT, coalesce(sum(terms), 0)::BIGINT FROM chosen

@@ -1,11 +1,9 @@
--- What the viewer may see at a moment: the one rule behind every read. $at is the moment of validity (now, or as_of);
--- with as_of, versions that did not exist yet are out too.
-visible AS (
-    SELECT * FROM records
-    WHERE deleted_at IS NULL
-      AND (agent_id = $agent OR (team_id <> '' AND list_contains($teams, team_id)))
-      AND (valid_to IS NULL OR valid_to > $at)
-      AND (expires_at IS NULL OR expires_at > $at)
-      AND (superseded_at IS NULL OR superseded_at > $at OR $history)
-      AND ($as_of IS NULL OR valid_from <= $as_of)
-)
+-- What the viewer may see at a moment: the one rule behind every read, as a condition on `records r`. $at is the
+-- moment of validity (now, or as_of); with as_of, versions that did not exist yet are out too.
+    r.deleted_at IS NULL
+    AND r.agent_id = $agent -- if alone
+    AND (r.agent_id = $agent OR (r.team_id <> '' AND list_contains($teams, r.team_id))) -- if teams
+    AND (r.valid_to IS NULL OR r.valid_to > $at)
+    AND (r.expires_at IS NULL OR r.expires_at > $at)
+    AND (r.superseded_at IS NULL OR r.superseded_at > $at) -- if current
+    AND r.valid_from <= $as_of -- if as_of
