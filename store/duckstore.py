@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import exports, reads, writes
+from . import exports, postings, reads, writes
 from .base import Candidates, Filters, Viewer
 from .candidates import DEFAULT_SCORING, Scoring, restore, search
 from .duck import Duck, Mode, query
@@ -60,8 +60,8 @@ class DuckStore:
                 prepared = [prepare(check(record), record.get("content")) for record in batch]
                 with self.duck.writing() as session:
                     written = writes.remember(session, prepared, viewer, self.clock())
-                    if writes.tail_is_long(session):
-                        writes.merge(session)
+                    if postings.tail_is_long(session):
+                        postings.merge(session)
             yield written
 
     def remember_many(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> list[Written]:
@@ -71,8 +71,8 @@ class DuckStore:
     def merge(self) -> None:
         """Sort the postings if any stand unsorted: worth it after a large import."""
         with self.duck.writing() as session:
-            if writes.has_tail(session):
-                writes.merge(session)
+            if postings.has_tail(session):
+                postings.merge(session)
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]:
         """Forget records of the viewer: `soft_delete` keeps the text for the owner's export, `hard_delete` erases it

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictInt, ValidationError, field_validator
 
-from . import writes
+from . import postings, writes
 from .base import Viewer
 from .duck import Session, query
 from .errors import Conflict, InvalidField
@@ -134,7 +134,7 @@ def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
         results.append(Written(line.id, True, (), line.version))
     numbers.keep()
     writes.insert(session, rows)
-    writes.append_postings(session, slots)
+    postings.append(session, slots)
     return results
 
 

@@ -119,8 +119,8 @@ def aware(moment: datetime | None) -> datetime | None:
 
 def record_of(row: Row) -> Record:
     """One row of fetch.sql as a Record."""
-    (key, _, version, content, title, path, type_, bucket, scope, agent, team, status, created, updated, source, metadata,
-     external, pinned, expires, supersedes, superseded_by, deleted, bounds, kinds, speakers) = row  # fmt: skip
+    (key, _, version, content, title, path, type_, bucket, scope, agent, team, status, created, updated, source,
+     metadata, external, pinned, expires, supersedes, superseded_by, deleted, bounds, kinds, speakers) = row  # fmt: skip
     identity = id_of(key)
     edges = [0, *bounds]
     names = json.loads(kinds)

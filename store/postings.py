@@ -1,0 +1,91 @@
+"""The index: one row per term and passage, sorted by term in the main, appended behind, merged when that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .duck import Session
+from .rows import Prepared
+
+# A tail of unsorted postings is scanned whole by every query; past this share (and size) the table is sorted again,
+# so that the work of merging stays a constant factor of the work of writing.
+TAIL_ROWS = 1_000_000
+TAIL_SHARE = 0.25
+MERGE_ROWS = 2_000_000  # rows sorted at once: bounds the memory of a merge
+
+
+def append(session: Session, slots: Sequence[tuple[int, Prepared]]) -> None:
+    """Append the postings of new versions, sorted within the batch."""
+    terms: list[int] = []
+    counts: list[int] = []
+    sizes: list[int] = []
+    vids: list[int] = []
+    passages: list[int] = []
+    lengths: list[int] = []
+    for vid, item in slots:
+        for offset, (slot, length) in enumerate(item.slots):
+            if slot:
+                terms.extend(slot)
+                counts.extend(slot.values())
+                sizes.append(len(slot))
+                vids.append(vid)
+                passages.append(vid + offset)
+                lengths.append(min(length, 65_535))
+    if not terms:
+        return
+    repeat = np.array(sizes)
+    session.append(
+        "INSERT INTO postings SELECT term, vid, pas, tf, len FROM batch ORDER BY term, pas",
+        {
+            "term": np.array(terms, dtype=np.int64),
+            "vid": np.repeat(np.array(vids, dtype=np.int64), repeat),
+            "pas": np.repeat(np.array(passages, dtype=np.int64), repeat),
+            "tf": np.minimum(np.array(counts, dtype=np.int64), 65_535).astype(np.uint16),
+            "len": np.repeat(np.array(lengths, dtype=np.uint16), repeat),
+        },
+    )
+
+
+def tail_is_long(session: Session) -> bool:
+    """Whether enough postings stand unsorted for a merge to pay."""
+    total = int(session.value("SELECT count(*) FROM postings"))
+    tail = total - _sorted_rows(session)
+    return tail > max(TAIL_ROWS, TAIL_SHARE * total)
+
+
+def has_tail(session: Session) -> bool:
+    """Whether any postings stand unsorted."""
+    return int(session.value("SELECT count(*) FROM postings")) > _sorted_rows(session)
+
+
+def _sorted_rows(session: Session) -> int:
+    return int(session.value("SELECT value FROM meta WHERE name = 'sorted_postings'") or 0)
+
+
+def merge(session: Session) -> None:
+    """Sort all postings anew, range by range of the term space so that memory stays bounded."""
+    total = int(session.value("SELECT count(*) FROM postings"))
+    ranges = max(1, -(-total // MERGE_ROWS))
+    edges = [-(2**63) + (2**64 // ranges) * i for i in range(ranges)] + [2**63 - 1]
+    session.run("CREATE TABLE merged AS FROM postings LIMIT 0")
+    for i in range(ranges):
+        session.run(
+            "INSERT INTO merged FROM postings WHERE term BETWEEN $low AND $high ORDER BY term, pas",
+            {"low": edges[i], "high": edges[i + 1] - (i < ranges - 1)},
+        )
+    session.run("DROP TABLE postings")
+    session.run("ALTER TABLE merged RENAME TO postings")
+    session.run("DELETE FROM meta WHERE name = 'sorted_postings'")
+    session.run("INSERT INTO meta VALUES ('sorted_postings', $n)", {"n": str(total)})
+
+
+def remove(session: Session, keys: Sequence[int]) -> None:
+    """Take the postings of all versions of records out."""
+    session.run(
+        "DELETE FROM postings WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
+        {"keys": list(keys)},
+    )
+    left = session.value("SELECT count(*) FROM postings")
+    session.run("UPDATE meta SET value = least(value::BIGINT, $n)::VARCHAR WHERE name = 'sorted_postings'", {"n": left})
