@@ -26,6 +26,7 @@ HOMES = {
     "jinja2": ("packer/render.py",),
     "tiktoken": ("packer/tokens.py",),
     "toktok": ("packer/tokens.py",),
+    "rs_bpe": ("packer/tokens.py",),
     "click": ("packer/doors/",),
     "fastapi": ("packer/doors/",),
     "mcp": ("packer/doors/",),
