@@ -37,7 +37,7 @@ Params = Mapping[str, Any] | None
 
 _CONFIG = {"memory_limit": "200MB"}
 _MEMORY = ":memory:"
-_HELD = re.compile("could not set lock|conflicting lock|used by another process")
+_HELD = re.compile("could not set lock|conflicting lock|unique file handle conflict|used by another process")
 _NOT_OURS = "the file is a DuckDB database but not a context-packs store: name another path"
 
 
@@ -107,19 +107,16 @@ class Session:
             self._connection.unregister("batch")
 
 
-# Two objects of one process share one DuckDB instance of a file, so they take turns like its threads do.
-_turns: dict[str, tuple[threading.RLock, threading.RLock]] = {}
-_turns_guard = threading.Lock()
-
-
-def _turns_of(path: str) -> tuple[threading.RLock, threading.RLock]:
-    """The locks of this process for a file: who writes, and who brings it to the schema."""
-    with _turns_guard:
-        return _turns.setdefault(os.path.realpath(path), (threading.RLock(), threading.RLock()))
-
-
 def _bound(params: Params) -> dict[str, Any] | None:
     return dict(params) if params else None
+
+
+class Turns:
+    """Who may write a file, and who may bring it to the schema: one thread of the process at a time."""
+
+    def __init__(self) -> None:
+        self.writing = threading.RLock()
+        self.preparing = threading.Lock()  # taken last, inside of writing
 
 
 class _Engine:
@@ -134,12 +131,12 @@ class _Engine:
         self._instance: duckdb.DuckDBPyConnection | None = None
         self._files: dict[str, tuple[str, bool, int]] = {}  # path → name, read-only, users
         self._names = 0
-        self._writers: dict[str, threading.RLock] = {}
+        self._turns: dict[str, Turns] = {}
 
-    def writer(self, path: str) -> threading.RLock:
-        """The lock that lets one writer of the process at a time into a file."""
+    def turns(self, path: str) -> Turns:
+        """The locks of this process for a file, shared by all objects that use it."""
         with self._lock:
-            return self._writers.setdefault(path, threading.RLock())
+            return self._turns.setdefault(path, Turns())
 
     def attach(self, path: str, wait: float) -> tuple[duckdb.DuckDBPyConnection, str, bool]:
         """The instance, the name of the attached file in it, and whether it is read-only.
@@ -153,7 +150,7 @@ class _Engine:
                 try:
                     return self._attached(path)
                 except duckdb.Error as error:
-                    if not _is_held(error):
+                    if not _HELD.search(_words(error)):
                         raise _mapped(error) from error
                     if time.monotonic() >= deadline:
                         raise StoreLocked(
@@ -167,10 +164,11 @@ class _Engine:
         if path in self._files:
             name, read_only, users = self._files[path]
         else:
-            read_only = os.path.exists(path) and not os.access(path, os.W_OK)
+            new = not os.path.exists(path)
+            read_only = not new and not os.access(path, os.W_OK)
             self._names += 1
             name, users = f"store_{self._names}", 0
-            self._instance.execute(_attach_statement(path, name, read_only))
+            self._instance.execute(_attach_statement(path, name, read_only, new))
         self._files[path] = name, read_only, users + 1
         return self._instance, name, read_only
 
@@ -192,19 +190,15 @@ class _Engine:
 _engine = _Engine()
 
 
-def _attach_statement(path: str, name: str, read_only: bool) -> str:
+def _attach_statement(path: str, name: str, read_only: bool, new: bool) -> str:
     """ATTACH takes no bound parameters: the path is quoted here, the name is ours.
 
     The storage version is readable by DuckDB 1.5 and 2.x alike: 2.x would otherwise write a form that 1.5 refuses.
+    A file that is there keeps its own.
     """
     quoted = path.replace("'", "''")
-    options = "READ_ONLY" if read_only else "STORAGE_VERSION 'v1.5.0'"
+    options = "STORAGE_VERSION 'v1.5.0'" if new else "READ_ONLY" if read_only else "READ_WRITE"
     return f"ATTACH '{quoted}' AS {name} ({options})"
-
-
-def _is_held(error: duckdb.Error) -> bool:
-    text = str(error).lower()
-    return "could not set lock" in text or "unique file handle conflict" in text or "conflicting lock" in text
 
 
 class Duck:
@@ -218,8 +212,7 @@ class Duck:
         self.path = _MEMORY if self.in_memory else os.path.realpath(path)
         self.mode: Mode = "exclusive" if self.in_memory else mode
         self.wait = wait
-        self._writing = threading.RLock() if self.in_memory else _engine.writer(self.path)
-        self._checking = threading.Lock()
+        self._turns = Turns() if self.in_memory else _engine.turns(self.path)
         self._checked = False
         self._closed = False
         self._own = duckdb.connect(_MEMORY, config=dict(_CONFIG)) if self.in_memory else None
@@ -241,6 +234,8 @@ class Duck:
                 yield cursor, False
             return
         self._make_folder()
+        if not os.path.exists(self.path):
+            self._checked = False  # a file that was taken away is made anew
         instance, name, read_only = _engine.attach(self.path, self.wait)
         try:
             with self._cursor(instance, name, read_only) as cursor:
@@ -255,7 +250,7 @@ class Duck:
         cursor = instance.cursor()
         try:
             cursor.execute(f"USE {name}")
-            with self._checking:
+            with self._turns.preparing:
                 if not self._checked:
                     _prepare(cursor, read_only)
                     self._checked = True
@@ -298,7 +293,7 @@ class Duck:
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """A short write transaction: all of it is kept, or nothing."""
-        with self._writing, self._session() as (cursor, read_only):
+        with self._turns.writing, self._session() as (cursor, read_only):
             if read_only:
                 raise StoreReadOnly("the store can not be written: make the file and its folder writable")
             cursor.execute("BEGIN")
@@ -342,17 +337,21 @@ def _version(cursor: duckdb.DuckDBPyConnection) -> int:
     tables = {
         name
         for (name,) in cursor.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() UNION ALL "
+            "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
         ).fetchall()
     }
     if not tables:
         return 0
     if "meta" not in tables:
-        raise StoreDamaged("the file is a DuckDB database but not a context-packs store: name another path")
-    row = cursor.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
-    if row is None:
-        raise StoreDamaged("the store has no schema version: restore it from an export")
-    return int(row[0])
+        raise StoreDamaged(_NOT_OURS)
+    try:
+        row = cursor.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
+        if row is None:
+            raise StoreDamaged("the store has no schema version: restore it from an export")
+        return int(row[0])
+    except (duckdb.ProgrammingError, duckdb.DataError, TypeError, ValueError) as error:
+        raise StoreDamaged(_NOT_OURS) from error
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -370,9 +369,11 @@ def _words(error: duckdb.Error) -> str:
 
 def _mapped(error: duckdb.Error) -> Exception:
     """The foreign error as one of ours; its own text may name paths, so it is only chained. Our own bugs stay as is."""
+    text = _words(error)
+    if "storage version" in text or "version number" in text:
+        return StoreNewer("the store was written by a newer DuckDB: upgrade the duckdb package")
     if isinstance(error, duckdb.ProgrammingError):
         return error
-    text = _words(error)
     if "no space left" in text or "disk full" in text or "quota exceeded" in text or "file too large" in text:
         return StoreFull("no space left for the store: free some and try again; nothing was lost")
     if "permission denied" in text or "read-only" in text or "read only" in text:
@@ -387,6 +388,4 @@ def _mapped(error: duckdb.Error) -> Exception:
         or isinstance(error, duckdb.FatalException)
     ):
         return StoreDamaged("the store can not be read: it is damaged or not a DuckDB file; restore it from an export")
-    if "version" in text and "storage" in text:
-        return StoreNewer("the store was written by a newer DuckDB: upgrade the duckdb package")
     return StoreUnavailable("the store failed: see the chained error")
