@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from context_packs.store.base import Candidates, Filters, Store, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
+from context_packs.store.embedders import Embedder, embedder as embedder_named
 from context_packs.store.errors import InvalidField
-from context_packs.store.importers import ImportOptions, ImportReport, read
 from context_packs.store.records import Record, Written, parse_id
 
 from .pack import Pack, build
@@ -28,6 +28,9 @@ from .profile import load_profile, with_defaults
 from .request import PackRequest, parse_request
 from .tokens import DEFAULT as DEFAULT_ENCODING
 from .tokens import TokenCounter, token_counter
+
+if TYPE_CHECKING:
+    from context_packs.store.importers import ImportOptions, ImportReport
 
 DEPTH = 100  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
 MAX_LIMIT = 200  # rows of one recall or search
@@ -136,6 +139,7 @@ class ContextPacks:
         mode: Mode = "shared",
         teams: Sequence[str] = (),
         encoding: str | None = None,
+        embedder: str | Embedder | None = None,
         wait: float = 15.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Self:
@@ -143,11 +147,16 @@ class ContextPacks:
 
         `mode` "shared" opens the file for each operation, so that several processes can use it; "exclusive" holds it
         and is faster. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
-        budgets. What is not given comes from the environment. Raises StoreUnavailable (and its leaves), InvalidField.
+        budgets. `embedder` adds search by meaning: "auto" (the first model that is installed), "none", a name of
+        `store.embedders`, or an object of your own. What is not given comes from the environment. Raises StoreUnavailable (and its leaves), InvalidField.
         """
         settings = Settings.from_environment()
         counter = token_counter(encoding or settings.encoding)
-        store = DuckStore(path if path is not None else settings.store, mode=mode, wait=wait, clock=clock)
+        chosen = (
+            embedder_named(embedder or settings.embedder) if not embedder or isinstance(embedder, str) else embedder
+        )
+        where = path if path is not None else settings.store
+        store = DuckStore(where, mode=mode, wait=wait, clock=clock, embedder=chosen)
         return cls(store, Viewer(agent_id or settings.agent_id, tuple(teams)), counter, settings)
 
     def __enter__(self) -> Self:
@@ -243,12 +252,25 @@ class ContextPacks:
         report: ImportReport | None = None,
     ) -> Iterator[list[Written]]:
         """Import a file or folder of a known format; yields the results of each batch, then sorts the index."""
+        from context_packs.store.importers import read
+
         yield from self.remember_batches(read(format, Path(source), options=options, report=report))
         self._store.merge()
 
     def forget(self, ref: str, mode: str = "soft_delete") -> str:
         """Forget one record: `soft_delete`, `hard_delete` (text erased) or `redact` (text erased, record stays)."""
         return self._store.forget([ref], mode, self.viewer)[0]
+
+    def embed_pending(self) -> int:
+        """Vectors for all passages that lack one, everybody's; the number made, 0 without an embedder.
+
+        Broken off it keeps what is done. Raises StoreUnavailable where the model fails, and what a write raises.
+        """
+        return sum(self.embed_batches())
+
+    def embed_batches(self) -> Iterator[int]:
+        """The same, yielding the number of each batch once it is kept."""
+        return self._store.embed_pending()
 
     # -- the store -------------------------------------------------------------------------------------------------
 

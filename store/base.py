@@ -66,7 +66,8 @@ class Candidates:
 
     `hits` holds passages of records that are no duplicates only, in the one deterministic order of the ladder's
     first part. `records` are the whole records of the first candidates that are no duplicates, as many as were asked
-    for. `plan` is JSON-ready: mode, arms, terms, matched, depth, floor, filters, empty_filter, degraded.
+    for. `plan` is JSON-ready: mode, arms, terms, matched, depth, floor, filters, empty_filter, vectors,
+    degraded (the arms that could not run) and degraded_reason.
     """
 
     items: tuple[Candidate, ...] = ()
@@ -93,6 +94,8 @@ class Store(Protocol):
     def get(self, one: str, viewer: Viewer) -> Record: ...
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]: ...
+
+    def embed_pending(self, batch: int = ...) -> Iterator[int]: ...
 
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]: ...
 

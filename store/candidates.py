@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import reads
+from . import reads, vectors
 from .analyzer import query_speaker_terms, query_terms, term_key
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
-from .duplicates import fold
+from .duplicates import fold, signature_of
 from .known import Known
 from .records import Record, id_of
-from .rows import signature_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -242,10 +241,12 @@ def search(
     take: int,
     known: Sequence[str] = (),
     scoring: Scoring = DEFAULT_SCORING,
+    question: vectors.Question | None = None,
 ) -> Candidates:
     """Records that bear on `text`, at most `depth`, best first, near-duplicates folded; the first `take` come whole.
 
-    `known` are texts that the caller has: records that say the same are left out and counted in the plan.
+    `known` are texts that the caller has: records that say the same are left out and counted in the plan. With a
+    `question` vectors are looked through too.
     """
     words = query_terms(text)
     where = reads.choice(viewer, now, filters)
@@ -258,16 +259,22 @@ def search(
         "floor": scoring.floor,
     }
     found = _evidence(session, text, words, where)
-    if not (found.slot < len(words)).any():
+    near = vectors.arm(session, question, where, depth, plan) if question else None
+    if not (found.slot < len(words)).any() and (near is None or not len(near.vids)):
         return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
     first = score(found, scoring)
     top = best_of(first.rough, depth)
+    if near:
+        first, top = vectors.widen(first, top, near)
     vids = first.vids[top]
     details = session.arrays(query("details"), {"vids": vids.tolist()})
-    ranked = rank(found, first, top, details["passages"].astype(np.int64), scoring)
+    sizes = details["passages"].astype(np.int64)
+    ranked = rank(found, first, top, sizes, scoring)
     keep = relevant(ranked.coverage, scoring)
+    if near:
+        ranked, keep = vectors.fuse(ranked, keep, vids, sizes, near)
     order = np.flatnonzero(keep)
-    order = order[np.lexsort((details["key"][order], -ranked.score[order]))]
+    order = order[np.lexsort((details["key"][order], -ranked.score[order]))][:depth]
     rows = [
         _Row(int(details["key"][i]), int(vids[i]), float(ranked.score[i]), float(ranked.coverage[i])) for i in order
     ]

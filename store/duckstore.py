@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import exports, postings, reads, writes
+from . import reads, vectors
 from .base import Candidates, Filters, Viewer
 from .candidates import DEFAULT_SCORING, Scoring, restore, search
 from .duck import Duck, Mode, query
+from .embedders import Embedder
 from .errors import Gone, InvalidField, NotFound, StoreError
 from .records import Record, Written, key_of, parse_id
-from .rows import check, prepare
 
 BATCH = 1000  # records of one transaction
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
@@ -23,7 +23,7 @@ class DuckStore:
     """Records in one DuckDB file. Safe from several threads; every read takes a viewer and sees what it may see.
 
     `mode` is "shared" (open, work, close for each operation) or "exclusive" (held until close); `wait` the longest
-    wait in seconds for another process; `clock` gives the present as aware UTC.
+    wait in seconds for another process; `clock` gives the present as aware UTC. Without an `embedder` only words count.
     """
 
     def __init__(
@@ -34,10 +34,13 @@ class DuckStore:
         wait: float = 15.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         scoring: Scoring = DEFAULT_SCORING,
+        embedder: Embedder | None = None,
     ) -> None:
         self.duck = Duck(path, mode=mode, wait=wait)
         self.clock = clock
         self.scoring = scoring
+        self.embedder = embedder
+        self._dimensions = 0  # of the stored vectors, once there are any
 
     def close(self) -> None:
         """Let go of the file."""
@@ -51,6 +54,9 @@ class DuckStore:
         Raises InvalidField, Conflict or NotFound for the first record that can not be written: batches before it
         stay, its own batch is not written.
         """
+        from . import exports, postings, writes  # with what they bring a tenth of the time of a short read
+        from .rows import check, prepare
+
         for batch in _batches(records):
             if "id" in batch[0]:
                 lines = [exports.check_line(record) for record in batch]
@@ -70,6 +76,8 @@ class DuckStore:
 
     def merge(self) -> None:
         """Sort the postings if any stand unsorted: worth it after a large import."""
+        from . import postings
+
         with self.duck.writing() as session:
             if postings.has_tail(session):
                 postings.merge(session)
@@ -82,6 +90,8 @@ class DuckStore:
         """
         if mode not in FORGET_MODES:
             raise InvalidField(f"mode: {mode!r} is not one of {', '.join(FORGET_MODES)}", field="mode")
+        from . import writes
+
         keys = [_key(one) for one in ids]
         with self.duck.writing() as session:
             for one, key in zip(ids, keys, strict=True):
@@ -89,16 +99,41 @@ class DuckStore:
             writes.forget(session, keys, mode, self.clock())
         return list(ids)
 
+    def embed_pending(self, batch: int = vectors.BATCH) -> Iterator[int]:
+        """Vectors for all live passages that lack one, everybody's; yields how many were made after each batch of at
+        most `batch`, which is kept. Nothing to do without an embedder. See vectors.embed_pending for what it raises."""
+        if self.embedder is not None:
+            yield from vectors.embed_pending(self.duck, self.embedder, self.clock, batch)
+
     # -- reads -----------------------------------------------------------------------------------------------------
 
     def candidates(
         self, text: str, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()
     ) -> Candidates:
         """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
+        question = self._question(text)
         with self.duck.reading() as session:
             return search(
-                session, text, filters, viewer, self.clock(), depth=depth, take=take, known=known, scoring=self.scoring
+                session,
+                text,
+                filters,
+                viewer,
+                self.clock(),
+                depth=depth,
+                take=take,
+                known=known,
+                scoring=self.scoring,
+                question=question,
             )
+
+    def _question(self, text: str) -> vectors.Question | None:
+        """The query as a vector, made while the file is not held; None where there is nothing to compare it with."""
+        if self.embedder is None:
+            return None
+        if not self._dimensions:
+            with self.duck.reading() as session:
+                self._dimensions = vectors.dimensions_of(session, self.embedder.name)
+        return vectors.ask(self.embedder, text, self._dimensions) if self._dimensions else None
 
     def restore(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
         """What a session should start with when there is no query. See candidates.restore."""
@@ -123,13 +158,20 @@ class DuckStore:
 
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]:
         """All versions of all records as JSON-ready lines, tombstones too; of one viewer, or of everybody."""
+        from . import exports
+
         with self.duck.reading() as session:
             yield from exports.lines(session, viewer)
 
     def stats(self, viewer: Viewer) -> dict[str, Any]:
-        """Counts of what the viewer can see, and of the file."""
+        """Counts of what the viewer can see, and of the file; `pending` are passages without a vector, everybody's."""
         with self.duck.reading() as session:
-            return {**reads.stats(session, viewer, self.clock()), "bytes": self.duck.size()}
+            facts = {**reads.stats(session, viewer, self.clock()), "bytes": self.duck.size()}
+            name = self.embedder.name if self.embedder else None
+            return facts | {
+                "embedder": name,
+                "pending": vectors.pending(session, name, self.clock()) if name is not None else 0,
+            }
 
     def probe(self) -> None:
         """Try the write path for real and take it back; raises what a write would raise."""

@@ -15,7 +15,7 @@ from .duck import Session, query
 from .errors import Conflict, InvalidField
 from .records import KIND, Written, id_of, key_of, parse_id
 from .rows import RecordIn, invalid, prepare
-from .times import parse_time
+from .times import parse_time, utc
 
 _TIMES = ("created_at", "updated_at", "valid_from", "valid_to", "expires_at", "superseded_at", "deleted_at")
 
@@ -116,15 +116,15 @@ def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
         vid = numbers.passage(len(item.slots))
         place = (line.agent_id, line.team_id, line.scope, line.bucket, line.path)
         row = writes.row_of(item, place, vid=vid, key=key, version=line.version)
-        created = writes.utc(line.timestamp)
+        created = utc(line.timestamp)
         row["created_at"] = created
-        row["updated_at"] = writes.utc(line.updated_at) or created
-        row["valid_from"] = writes.utc(line.valid_from) or created
-        row["valid_to"] = writes.utc(line.valid_to)
+        row["updated_at"] = utc(line.updated_at) or created
+        row["valid_from"] = utc(line.valid_from) or created
+        row["valid_to"] = utc(line.valid_to)
         row["supersedes"] = _ref(line.supersedes)
         row["superseded_by"] = _ref(line.superseded_by)
-        row["superseded_at"] = writes.utc(line.superseded_at)
-        row["deleted_at"] = writes.utc(line.deleted_at)
+        row["superseded_at"] = utc(line.superseded_at)
+        row["deleted_at"] = utc(line.deleted_at)
         row["forgotten"] = line.forgotten
         if line.forgotten in ("hard_delete", "redact"):
             row["content_hash"], row["print_low"], row["print_high"], row["terms"] = None, 0, 0, 0

@@ -14,7 +14,7 @@ import numpy as np
 from .base import Filters, Viewer
 from .duck import Row, Session, query
 from .records import KIND, Record, Span, id_of, key_of, parse_id
-from .writes import utc
+from .times import utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,9 @@ def sight(viewer: Viewer, now: datetime, filters: Filters | None = None) -> Wher
     flags = {"teams" if viewer.teams else "alone"}
     if viewer.teams:
         params["teams"] = list(viewer.teams)
-    if as_of is not None:
-        flags.add("as_of")
-        params["as_of"] = as_of
+    flags.add("now" if as_of is None else "as_of")
     if filters is not None and not filters.history:
-        flags.add("current")
+        flags.add("current" if as_of is None else "current_then")
     return Where(frozenset(flags), params)
 
 
@@ -120,7 +118,8 @@ def aware(moment: datetime | None) -> datetime | None:
 def record_of(row: Row) -> Record:
     """One row of fetch.sql as a Record."""
     (key, _, version, content, title, path, type_, bucket, scope, agent, team, status, created, updated, source,
-     metadata, external, pinned, expires, supersedes, superseded_by, deleted, bounds, kinds, speakers) = row  # fmt: skip
+     metadata, external, pinned, expires, supersedes, superseded_by, deleted, bounds, kinds,
+     speakers) = row  # fmt: skip
     identity = id_of(key)
     edges = [0, *bounds]
     names = json.loads(kinds)

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
 
-from .analyzer import index_keys, signature, speaker_keys
-from .duplicates import fingerprint
+from .analyzer import index_keys, speaker_keys
+from .duplicates import fingerprint, signature_of
 from .errors import InvalidField
 from .passages import divide
 from .records import Kind, parse_id
@@ -23,7 +23,6 @@ from .times import parse_time
 
 MAX_CONTENT_CHARS = 4_000_000
 MAX_LABEL_CHARS = 512
-_LONG_CHARS = 1000  # rewordings are of short texts
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REPAIRED = "lone surrogates were replaced by U+FFFD"
@@ -186,13 +185,6 @@ def prepare(record: RecordIn, raw_content: object = None) -> Prepared:
         terms=sum(length for _, length in slots[1:]),
         fingerprint=fingerprint(signature_of(record.title, record.content)),
     )
-
-
-def signature_of(title: str, content: str) -> bytes:
-    """Content terms for the near-duplicate check. A long text is only a duplicate of the same text: one key."""
-    if len(content) > _LONG_CHARS:
-        return (hash64(title, content.strip()) | 1).to_bytes(8, "little", signed=True)
-    return signature(f"{title} {content}")
 
 
 def _compact(speakers: list[str]) -> str:

@@ -74,3 +74,8 @@ def _refused(value: object, field: str) -> InvalidField:
     if len(shown) > 40:
         shown = f"{shown[:37]}..."
     return InvalidField(f"{field}: {shown} is no time; {_WANTED}", field=field)
+
+
+def utc(moment: datetime | None) -> datetime | None:
+    """A time as the store keeps it: UTC without a zone."""
+    return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)

@@ -3,74 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from . import postings
 from .base import Viewer
 from .duck import Session, query
-from .errors import Conflict, InvalidField, NotFound
+from .errors import NotFound
 from .records import Written, id_of, key_of, number_of, parse_id
-from .rows import REPAIRED, Prepared, hash64, source_name
+from .repetitions import Place, Repeated, Stored, caller_hash, look_up
+from .rows import REPAIRED, Prepared, RecordIn, source_name
+from .times import utc
 
 DEFAULT_PATH = "notes"
 DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"
 DEFAULT_STATUS = "active"
 REDACTED = "[redacted]"
+FORGOTTEN = "was forgotten earlier and stays so: give another id or key to store it anew"
 
 
-def utc(moment: datetime | None) -> datetime | None:
-    """As the store keeps it: UTC without a zone."""
-    return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
-
-
-@dataclass(slots=True)
-class _Known:
-    """What is already stored under a key, as far as repetition needs it."""
-
-    key: int
-    vid: int
-    version: int
-    place: tuple[str, ...]
-    content_hash: int | None
-    external_id: str | None
-    idempotency_key: str | None
-    deleted: bool
-    live: bool
-    created_at: datetime | None
-
-
-class _Repetitions:
-    """Finds the stored or just written record that a new one repeats."""
-
-    def __init__(self, known: Iterable[_Known]) -> None:
-        self.by_content: dict[tuple[int | None, tuple[str, ...]], _Known] = {}
-        self.by_external: dict[tuple[str, str], _Known] = {}
-        self.by_replay: dict[tuple[str, str], _Known] = {}
-        for one in known:
-            self.add(one)
-
-    def add(self, one: _Known) -> None:
-        if one.live:
-            self.by_content.setdefault((one.content_hash, one.place), one)
-        if one.external_id is not None:
-            self.by_external[one.place[0], one.external_id] = one
-        if one.idempotency_key is not None:
-            self.by_replay[one.place[0], one.idempotency_key] = one
-
-    def drop_content(self, one: _Known) -> None:
-        self.by_content.pop((one.content_hash, one.place), None)
-
-
-def _external_hash(agent: str, text: str | None) -> int | None:
-    return None if text is None else hash64(agent, text)
-
-
-def _place(item: Prepared, viewer: Viewer) -> tuple[str, ...]:
-    record = item.record
+def place_of(record: RecordIn, viewer: Viewer) -> Place:
+    """Where a record goes: agent, team, scope, bucket, path."""
     return (
         record.agent_id or viewer.agent_id,
         record.team_id,
@@ -80,87 +35,88 @@ def _place(item: Prepared, viewer: Viewer) -> tuple[str, ...]:
     )
 
 
-def _lookup(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: datetime) -> _Repetitions:
-    agents = [item.record.agent_id or viewer.agent_id for item in batch]
-    rows = session.rows(
-        query("existing"),
-        {
-            "contents": [item.content_hash for item in batch],
-            "externals": [
-                _external_hash(a, i.record.external_id)
-                for a, i in zip(agents, batch, strict=True)
-                if i.record.external_id
-            ],
-            "replays": [
-                _external_hash(a, i.record.idempotency_key)
-                for a, i in zip(agents, batch, strict=True)
-                if i.record.idempotency_key
-            ],
-            "now": now,
-        },
-    )
-    return _Repetitions(
-        _Known(
-            key=row[0],
-            vid=row[1],
-            version=row[2],
-            place=(row[3], row[4], row[5], row[6], row[7]),
-            content_hash=row[8],
-            external_id=row[9],
-            idempotency_key=row[10],
-            deleted=row[11] is not None,
-            live=row[11] is None and row[12] is None and (row[13] is None or row[13] > now),
-            created_at=row[14],
-        )
-        for row in rows
-    )
-
-
 def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: datetime) -> list[Written]:
     """Write what is new of a batch, in order. Repetitions answer with the id that is there.
 
     A known `external_id` with other text makes a new version of its record. Raises Conflict for an idempotency key
-    that came with other content and NotFound for a `supersedes` that the viewer can not see.
+    that came with other content and NotFound for a `supersedes` that the agent does not have.
     """
     moment = utc(now)
     assert moment is not None
-    known = _lookup(session, batch, viewer, moment)
+    places = [place_of(item.record, viewer) for item in batch]
+    known = look_up(session, batch, places, moment)
     numbers = Numbers(session)
+    fresh: dict[int, str] = {}  # keys of this batch and their agents
     rows: list[dict[str, Any]] = []
     slots: list[tuple[int, Prepared]] = []
     closed: list[int] = []  # vids whose version ended
-    superseded: list[tuple[int, int]] = []  # (old key, new key)
+    links: list[tuple[int, int, datetime]] = []  # (old key, new key, since)
+    replays: list[tuple[int, str, str]] = []  # (vid, agent, idempotency key)
     results: list[Written] = []
-    for item in batch:
+    for item, place in zip(batch, places, strict=True):
         record = item.record
-        place = _place(item, viewer)
+        agent, replay = place[0], record.idempotency_key
         notes: tuple[str, ...] = (REPAIRED,) if item.repaired else ()
-        same = _repetition(known, item, place)
-        if same is not None and (same.deleted or same.content_hash == item.content_hash):
-            if same.deleted:
-                notes += ("was forgotten earlier and stays so: give another external_id to store it anew",)
+        same = known.repeated(item, place)
+        if same is not None:
+            if same.forgotten:
+                notes += (FORGOTTEN,)
+            else:
+                old = _superseded_key(session, fresh, record.supersedes, agent)
+                if old is not None and old != same.key:
+                    links.append((old, same.key, moment))
+                    known.supersede(old, same.key, moment)
+                if replay is not None:
+                    known.add_replay(agent, replay, same)
+                    replays.append((same.vid, agent, replay))
             results.append(Written(id_of(same.key), False, notes, same.version))
             continue
         vid = numbers.passage(len(item.slots))
-        if same is None:
+        grown = known.grown(item, place)
+        if grown is None:
             key, version = key_of(item.kind, numbers.record(item.kind)), 1
+            fresh[key] = agent
         else:
-            key, version = same.key, same.version + 1
-            closed.append(same.vid)
-            known.drop_content(same)
-        if record.supersedes is not None:
-            superseded.append((_superseded_key(session, record.supersedes, viewer), key))
-        created = utc(record.timestamp) or (same.created_at if same else None) or moment
+            key, version = grown.key, grown.version + 1
+            closed.append(grown.vid)
+        created = utc(record.timestamp) or (grown.created_at if grown else None) or moment
+        since = min(created, moment) if grown is None else moment
+        old = _superseded_key(session, fresh, record.supersedes, agent)
+        if record.supersedes is not None and old is None:
+            raise NotFound(f"supersedes: there is no record {record.supersedes}", field="supersedes")
+        superseded = grown.superseded if grown else None
+        if old == key:  # a new version replaces the old one anyway
+            old = None
+        if old is not None:
+            superseded = None  # what replaces another stands again itself
+            links = [link for link in links if link[0] != key]
+            links.append((old, key, since))
+            known.supersede(old, key, since)
         row = row_of(item, place, vid=vid, key=key, version=version)
         row["created_at"] = created
-        row["updated_at"] = created if same is None else moment
-        row["valid_from"] = created if same is None else moment
-        row["supersedes"] = superseded[-1][0] if record.supersedes is not None else None
+        row["updated_at"] = created if grown is None else moment
+        row["valid_from"] = since
+        row["supersedes"] = old if old is not None or grown is None else grown.supersedes
+        if superseded is not None:
+            row["superseded_by"], row["superseded_at"] = superseded
         rows.append(row)
         slots.append((vid, item))
-        external, replay = record.external_id, record.idempotency_key
-        known.add(_Known(key, vid, version, place, item.content_hash, external, replay, False, True, created))
-        results.append(Written(id_of(key), same is None, notes, version))
+        known.add(
+            Stored(
+                key=key,
+                vid=vid,
+                version=version,
+                place=place,
+                content_hash=item.content_hash,
+                external_id=record.external_id,
+                created_at=created,
+                live=superseded is None,
+                supersedes=row["supersedes"],
+                superseded=superseded,
+            )
+        )
+        known.add_replay(agent, replay, Repeated(key, vid, version, item.content_hash, False))
+        results.append(Written(id_of(key), grown is None, notes, version))
     numbers.keep()
     # The new rows stand before others are closed: a version may replace one of the same batch.
     insert(session, rows)
@@ -170,28 +126,28 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             "UPDATE records SET valid_to = $now WHERE vid IN (SELECT unnest($vids::BIGINT[]))",
             {"now": moment, "vids": closed},
         )
-    for old, new in superseded:
+    _link(session, links)
+    for vid, agent, replay in replays:
         session.run(
-            "UPDATE records SET superseded_by = $new, superseded_at = $now WHERE key = $old AND valid_to IS NULL",
-            {"new": new, "old": old, "now": moment},
+            "UPDATE records SET idempotency_key = $replay, idempotency_hash = $hash "
+            "WHERE vid = $vid AND idempotency_key IS NULL",
+            {"vid": vid, "replay": replay, "hash": caller_hash(agent, replay)},
         )
     return results
 
 
-def _repetition(known: _Repetitions, item: Prepared, place: tuple[str, ...]) -> _Known | None:
-    record = item.record
-    if record.idempotency_key is not None:
-        replayed = known.by_replay.get((place[0], record.idempotency_key))
-        if replayed is not None:
-            if replayed.content_hash != item.content_hash and not replayed.deleted:
-                raise Conflict(
-                    "idempotency_key: was used with other content: take a new key or send the same content",
-                    field="idempotency_key",
-                )
-            return replayed
-    if record.external_id is not None:
-        return known.by_external.get((place[0], record.external_id))
-    return known.by_content.get((item.content_hash, place))
+def _link(session: Session, links: Sequence[tuple[int, int, datetime]]) -> None:
+    """Note on both sides who replaced whom. The first to replace a record did it: later ones change no history."""
+    for old, new, since in links:
+        session.run(
+            "UPDATE records SET superseded_by = $new, superseded_at = $since "
+            "WHERE key = $old AND valid_to IS NULL AND superseded_at IS NULL",
+            {"new": new, "old": old, "since": since},
+        )
+        session.run(
+            "UPDATE records SET supersedes = $old WHERE key = $new AND valid_to IS NULL AND supersedes IS NULL",
+            {"new": new, "old": old},
+        )
 
 
 class Numbers:
@@ -224,21 +180,22 @@ class Numbers:
                 self._session.run("UPDATE counters SET next_value = $v WHERE name = $name", {"v": value, "name": name})
 
 
-def _superseded_key(session: Session, ref: str, viewer: Viewer) -> int:
+def _superseded_key(session: Session, fresh: Mapping[int, str], ref: str | None, agent: str) -> int | None:
+    """The key of a record of this agent that is to be replaced, of this batch or stored; None where there is none."""
     parsed = parse_id(ref)
     if parsed is None:
-        raise InvalidField(f"supersedes: {ref[:40]!r} is not an id like mem:1 or ep:1", field="supersedes")
+        return None
     key = key_of(*parsed)
+    if key in fresh:
+        return key if fresh[key] == agent else None
     found = session.row(
         "SELECT 1 FROM records WHERE key = $key AND deleted_at IS NULL AND agent_id = $agent",
-        {"key": key, "agent": viewer.agent_id},
+        {"key": key, "agent": agent},
     )
-    if found is None:
-        raise NotFound(f"supersedes: there is no record {ref}", field="supersedes")
-    return key
+    return None if found is None else key
 
 
-def row_of(item: Prepared, place: tuple[str, ...], *, vid: int, key: int, version: int) -> dict[str, Any]:
+def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) -> dict[str, Any]:
     record = item.record
     agent, team, scope, bucket, path = place
     source = record.source if isinstance(record.source, dict) else {"name": record.source}
@@ -260,8 +217,8 @@ def row_of(item: Prepared, place: tuple[str, ...], *, vid: int, key: int, versio
         "metadata": json.dumps(record.metadata),
         "external_id": record.external_id,
         "idempotency_key": record.idempotency_key,
-        "external_hash": _external_hash(agent, record.external_id),
-        "idempotency_hash": _external_hash(agent, record.idempotency_key),
+        "external_hash": caller_hash(agent, record.external_id),
+        "idempotency_hash": caller_hash(agent, record.idempotency_key),
         "content_hash": item.content_hash,
         "pinned": record.pinned,
         "valid_to": None,
@@ -291,6 +248,10 @@ def forget(session: Session, keys: Sequence[int], mode: str, now: datetime) -> N
     moment = utc(now)
     if mode != "soft_delete":
         postings.remove(session, keys)
+        session.run(
+            "DELETE FROM vectors WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
+            {"keys": list(keys)},
+        )
         session.run(query("erase"), {"keys": list(keys), "text": REDACTED if mode == "redact" else "", "mode": mode})
     if mode != "redact":
         session.run(

@@ -1,9 +1,12 @@
 -- What the viewer may see at a moment: the one rule behind every read, as a condition on `records r`. $at is the
--- moment of validity (now, or as_of); with as_of, versions that did not exist yet are out too.
+-- moment of validity (now, or as_of). Only as_of compares times of writing: now, what was replaced is out by whatever
+-- clock it was, so that two clocks that differ show no record twice.
     r.deleted_at IS NULL
     AND r.agent_id = $agent -- if alone
     AND (r.agent_id = $agent OR (r.team_id <> '' AND list_contains($teams, r.team_id))) -- if teams
-    AND (r.valid_to IS NULL OR r.valid_to > $at)
+    AND r.valid_to IS NULL -- if now
+    AND (r.valid_to IS NULL OR r.valid_to > $at) -- if as_of
+    AND r.valid_from <= $at -- if as_of
+    AND r.superseded_at IS NULL -- if current
+    AND (r.superseded_at IS NULL OR r.superseded_at > $at) -- if current_then
     AND (r.expires_at IS NULL OR r.expires_at > $at)
-    AND (r.superseded_at IS NULL OR r.superseded_at > $at) -- if current
-    AND r.valid_from <= $as_of -- if as_of
