@@ -123,8 +123,11 @@ def look_up(session: Session, batch: Sequence[Prepared], places: Sequence[Place]
         {"contents": [item.content_hash for item in batch], "externals": externals, "now": now},
     )
     used = session.rows(query("replays"), {"replays": replays}) if replays else []
-    return Repetitions(
-        (
+    stored = []
+    for row in rows:
+        (key, vid, version, agent, team, scope, bucket, path, content, external, created, expires, supersedes,
+         superseded_by, superseded_at, deleted, forgotten) = row  # fmt: skip
+        stored.append(
             Stored(
                 key=key,
                 vid=vid,
@@ -138,28 +141,11 @@ def look_up(session: Session, batch: Sequence[Prepared], places: Sequence[Place]
                 supersedes=supersedes,
                 superseded=None if superseded_at is None else (superseded_by, superseded_at),
             )
-            for (
-                key,
-                vid,
-                version,
-                agent,
-                team,
-                scope,
-                bucket,
-                path,
-                content,
-                external,
-                created,
-                expires,
-                supersedes,
-                superseded_by,
-                superseded_at,
-                deleted,
-                forgotten,
-            ) in rows  # fmt: skip
-        ),
-        (
+        )
+    return Repetitions(
+        stored,
+        [
             (agent, replay, Repeated(key, vid, version, content, forgotten is not None))
             for key, vid, version, agent, replay, content, forgotten in used
-        ),
+        ],
     )
