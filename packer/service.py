@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Self
 from context_packs.store.base import Candidates, Filters, Store, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.embedders import Embedder, embedder as embedder_named
+from context_packs.store.embedders import Embedder
+from context_packs.store.embedders import embedder as named_embedder
 from context_packs.store.errors import InvalidField
 from context_packs.store.records import Record, Written, parse_id
 
@@ -148,15 +149,15 @@ class ContextPacks:
         `mode` "shared" opens the file for each operation, so that several processes can use it; "exclusive" holds it
         and is faster. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
         budgets. `embedder` adds search by meaning: "auto" (the first model that is installed), "none", a name of
-        `store.embedders`, or an object of your own. What is not given comes from the environment. Raises StoreUnavailable (and its leaves), InvalidField.
+        `store.embedders`, or an object of your own. What is not given comes from the environment. Raises
+        StoreUnavailable (and its leaves), InvalidField.
         """
         settings = Settings.from_environment()
         counter = token_counter(encoding or settings.encoding)
-        chosen = (
-            embedder_named(embedder or settings.embedder) if not embedder or isinstance(embedder, str) else embedder
-        )
+        if embedder is None or isinstance(embedder, str):
+            embedder = named_embedder(embedder or settings.embedder)
         where = path if path is not None else settings.store
-        store = DuckStore(where, mode=mode, wait=wait, clock=clock, embedder=chosen)
+        store = DuckStore(where, mode=mode, wait=wait, clock=clock, embedder=embedder)
         return cls(store, Viewer(agent_id or settings.agent_id, tuple(teams)), counter, settings)
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
 """Embedders: texts → vectors of unit length whose dot product says how near two texts are in meaning.
 
-A new embedder is a class with the four members of `Embedder` and a line in `EMBEDDERS`; if it comes with a package of
-its own, also a line in `MODELS`, so that "auto" takes it where that package is installed. `HashEmbedder` shows the form.
+A new embedder is a class with the four members of `Embedder` and a line in `EMBEDDERS`; if it needs a package of its
+own, also a line in `MODELS`, so that "auto" takes it where that package is installed. `HashEmbedder` shows the form.
 """
 
 from __future__ import annotations

@@ -114,9 +114,8 @@ def unit(vectors: object, count: int, dimensions: int) -> Vectors:
         raise ValueError(f"gave an array of shape {found.shape} where {(count, dimensions)} was due")
     if not np.isfinite(found).all():
         raise ValueError("gave a number that is not finite")
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    checked: Vectors = found / np.where(length > 0, length, 1)
-    return checked
+    length = np.sqrt(np.square(found).sum(axis=1, keepdims=True, dtype=np.float64)).astype(np.float32)
+    return found / np.where(length > 0, length, np.float32(1))
 
 
 # ---- making what is missing
