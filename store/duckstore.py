@@ -55,15 +55,15 @@ class DuckStore:
         stay, its own batch is not written.
         """
         from . import exports, postings, writes  # with what they bring a tenth of the time of a short read
-        from .rows import check, prepare
+        from .rows import broken, check, prepare
 
         for batch in _batches(records):
             if "id" in batch[0]:
                 lines = [exports.check_line(record) for record in batch]
                 with self.duck.writing() as session:
-                    written = exports.take_in(session, lines)
+                    written = exports.take_in(session, lines, viewer, self.clock())
             else:
-                prepared = [prepare(check(record), record.get("content")) for record in batch]
+                prepared = [prepare(check(record), repaired=broken(record)) for record in batch]
                 with self.duck.writing() as session:
                     written = writes.remember(session, prepared, viewer, self.clock())
                     if postings.tail_is_long(session):
@@ -83,10 +83,12 @@ class DuckStore:
                 postings.merge(session)
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]:
-        """Forget records of the viewer: `soft_delete` keeps the text for the owner's export, `hard_delete` erases it
-        and `redact` erases it but leaves the record readable. All or none; returns the ids.
+        """Forget records that the viewer owns: `soft_delete` keeps the text for the owner's export, `hard_delete`
+        erases it (also after a soft one) and `redact` erases it but leaves the record readable. All or none; returns
+        the ids.
 
-        Raises InvalidField for a malformed id or mode, NotFound for an unknown id, Gone for one already deleted.
+        Raises InvalidField for a malformed id or mode, NotFound for an id that is not one of the viewer's own records,
+        Gone for one already deleted.
         """
         if mode not in FORGET_MODES:
             raise InvalidField(f"mode: {mode!r} is not one of {', '.join(FORGET_MODES)}", field="mode")
@@ -95,7 +97,11 @@ class DuckStore:
         keys = [_key(one) for one in ids]
         with self.duck.writing() as session:
             for one, key in zip(ids, keys, strict=True):
-                _owned(session.row(query("owner"), {"key": key}), one, viewer)
+                row = session.row(query("owner"), {"key": key})
+                if row is None or row[0] != viewer.agent_id:
+                    raise NotFound(f"id: there is no record {one}", field="id")
+                if row[2] is not None and not (mode == "hard_delete" and row[3] != "hard_delete"):
+                    raise _gone(one)
             writes.forget(session, keys, mode, self.clock())
         return list(ids)
 
@@ -152,8 +158,7 @@ class DuckStore:
         with self.duck.reading() as session:
             found = reads.fetch(session, [key], viewer, self.clock())
             if one not in found:
-                _owned(session.row(query("owner"), {"key": key}), one, viewer)
-                raise NotFound(f"id: there is no record {one}: it has expired", field="id")
+                raise _absent(session.row(query("owner"), {"key": key}), one, viewer)
         return found[one]
 
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]:
@@ -174,7 +179,7 @@ class DuckStore:
             }
 
     def probe(self) -> None:
-        """Try the write path for real and take it back; raises what a write would raise."""
+        """Write for real, one row that the next probe replaces; raises what a write would raise."""
         with self.duck.writing() as session:
             session.run("DELETE FROM meta WHERE name = 'probe'")
             session.run("INSERT INTO meta VALUES ('probe', $at)", {"at": self.clock().isoformat()})
@@ -208,9 +213,14 @@ def _key(one: object) -> int:
     return key_of(*parsed)
 
 
-def _owned(row: tuple[Any, ...] | None, one: str, viewer: Viewer) -> None:
-    """Raise NotFound or Gone unless the row (agent, team, deleted_at) is a live one of the viewer."""
-    if row is None or not (row[0] == viewer.agent_id or (row[1] and row[1] in viewer.teams)):
-        raise NotFound(f"id: there is no record {one}", field="id")
+def _gone(one: str) -> Gone:
+    return Gone(f"id: record {one} was deleted", field="id")
+
+
+def _absent(row: tuple[Any, ...] | None, one: str, viewer: Viewer) -> StoreError:
+    """Why a record (agent, team, deleted_at, forgotten) can not be read: only its owner learns that it was there."""
+    if row is None or row[0] != viewer.agent_id:
+        return NotFound(f"id: there is no record {one}", field="id")
     if row[2] is not None:
-        raise Gone(f"id: record {one} was deleted", field="id")
+        return _gone(one)
+    return NotFound(f"id: there is no record {one}: it has expired", field="id")

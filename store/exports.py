@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, StrictInt, ValidationError, field_validator
+from pydantic import Field, StrictInt, ValidationError, field_validator, model_validator
 
 from . import postings, writes
 from .base import Viewer
@@ -17,6 +17,8 @@ from .records import KIND, Written, id_of, key_of, parse_id
 from .rows import RecordIn, invalid, prepare
 from .times import parse_time, utc
 
+_HIGHEST = 10**15 - 1  # number of an id that comes from outside: ids have up to 16 digits
+_ERASED = ("hard_delete", "redact")
 _TIMES = ("created_at", "updated_at", "valid_from", "valid_to", "expires_at", "superseded_at", "deleted_at")
 
 
@@ -37,13 +39,24 @@ class LineIn(RecordIn):
     @field_validator("content")
     @classmethod
     def _not_blank(cls, value: str) -> str:
-        return value  # an erased record has no text
+        return value  # an erased record has no text, see below
+
+    @model_validator(mode="after")
+    def _tombstone(self) -> Self:
+        if self.forgotten == "hard_delete" and self.content:
+            raise InvalidField("content: is there although the record was erased: leave it empty", field="content")
+        if self.forgotten != "hard_delete" and not self.content.strip():
+            raise InvalidField("content: is blank: give the text to remember", field="content")
+        return self
 
     @field_validator("id", "superseded_by")
     @classmethod
     def _identity(cls, value: str | None) -> str | None:
-        if value is not None and parse_id(value) is None:
+        parsed = None if value is None else parse_id(value)
+        if value is not None and parsed is None:
             raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1")
+        if parsed is not None and parsed[1] > _HIGHEST:
+            raise ValueError(f"{value} is above {_HIGHEST}: it would leave no numbers for new records")
         return value
 
     @field_validator("updated_at", "valid_from", "valid_to", "superseded_at", "deleted_at", mode="before")
@@ -84,16 +97,18 @@ def check_line(line: Mapping[str, Any]) -> LineIn:
         raise invalid(error) from error
 
 
-def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
-    """Write lines with the ids they carry. A line that is there already adds nothing.
+def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: datetime) -> list[Written]:
+    """Write lines with the ids they carry. A line that is there already adds nothing; lines without an agent are the
+    viewer's, lines without a time are of now.
 
     Raises Conflict where an id stands for something else here.
     """
     keys = [_key(line) for line in batch]
     there = {
-        (key, version): (content, forgotten)
-        for key, version, content, forgotten in session.rows(
-            "SELECT key, version, content, forgotten FROM records WHERE key IN (SELECT unnest($keys::BIGINT[]))",
+        (key, version): _There(*rest)
+        for key, version, *rest in session.rows(
+            "SELECT key, version, agent_id, path, content, forgotten FROM records "
+            "WHERE key IN (SELECT unnest($keys::BIGINT[]))",
             {"keys": keys},
         )
     }
@@ -103,20 +118,30 @@ def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
     slots = []
     results = []
     for key, line in zip(keys, batch, strict=True):
-        if (key, line.version) in there:
-            if there[key, line.version][0] != line.content:
-                raise Conflict(f"id: {line.id} is another record here: import into an empty store", field="id")
+        place = writes.place_of(line, viewer)
+        here = there.get((key, line.version))
+        before = here or there.get((key, line.version - 1))
+        if before is not None and before.agent_id == place[0] and before.forgotten is not None and not line.forgotten:
+            results.append(Written(line.id, False, (writes.FORGOTTEN,), line.version))
+            continue
+        if before is None:
+            if key in taken:
+                raise _conflict(line)
+        elif (before.agent_id, before.forgotten) != (place[0], line.forgotten):
+            raise _conflict(line)
+        if here is not None:
+            if (here.path, here.content) != (place[4], line.content):
+                raise _conflict(line)
             results.append(Written(line.id, False, (), line.version))
             continue
-        if key in taken and (key, line.version - 1) not in there:
-            raise Conflict(f"id: {line.id} is another record here: import into an empty store", field="id")
-        there[key, line.version] = (line.content, line.forgotten)
+        there[key, line.version] = _There(place[0], place[4], line.content, line.forgotten)
+        taken.add(key)
         numbers.at_least(line.kind, key)
         item = prepare(line)
         vid = numbers.passage(len(item.slots))
-        place = (line.agent_id, line.team_id, line.scope, line.bucket, line.path)
         row = writes.row_of(item, place, vid=vid, key=key, version=line.version)
-        created = utc(line.timestamp)
+        created = utc(line.timestamp) or utc(now)
+        deleted = utc(line.deleted_at)
         row["created_at"] = created
         row["updated_at"] = utc(line.updated_at) or created
         row["valid_from"] = utc(line.valid_from) or created
@@ -124,9 +149,9 @@ def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
         row["supersedes"] = _ref(line.supersedes)
         row["superseded_by"] = _ref(line.superseded_by)
         row["superseded_at"] = utc(line.superseded_at)
-        row["deleted_at"] = utc(line.deleted_at)
+        row["deleted_at"] = deleted or (utc(now) if line.forgotten in ("soft_delete", "hard_delete") else None)
         row["forgotten"] = line.forgotten
-        if line.forgotten in ("hard_delete", "redact"):
+        if line.forgotten in _ERASED:
             row["content_hash"], row["print_low"], row["print_high"], row["terms"] = None, 0, 0, 0
         else:
             slots.append((vid, item))
@@ -135,7 +160,22 @@ def take_in(session: Session, batch: Sequence[LineIn]) -> list[Written]:
     numbers.keep()
     writes.insert(session, rows)
     postings.append(session, slots)
+    if any(row["version"] > 1 for row in rows):
+        session.run(query("close_versions"), {"keys": sorted({row["key"] for row in rows})})
     return results
+
+
+class _There(NamedTuple):
+    """What is stored of a version."""
+
+    agent_id: str
+    path: str
+    content: str
+    forgotten: str | None
+
+
+def _conflict(line: LineIn) -> Conflict:
+    return Conflict(f"id: {line.id} stands for something else here: import into an empty store", field="id")
 
 
 def _key(line: LineIn) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
 
@@ -23,6 +24,7 @@ from .times import parse_time
 
 MAX_CONTENT_CHARS = 4_000_000
 MAX_LABEL_CHARS = 512
+_DEEPEST = 32  # levels of lists and objects in source and metadata
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REPAIRED = "lone surrogates were replaced by U+FFFD"
@@ -48,6 +50,43 @@ Label = Annotated[str, BeforeValidator(_label), Field(strict=True, max_length=MA
 Key = Annotated[str, BeforeValidator(_label), Field(strict=True, min_length=1, max_length=MAX_LABEL_CHARS)]
 
 
+def _plain(value: object, depth: int = 0) -> object:
+    """What JSON can say, lone surrogates repaired; raises ValueError for anything else."""
+    if isinstance(value, str):
+        return repair(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and value.bit_length() <= 1024:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if depth >= _DEEPEST:
+        raise ValueError(f"is nested more than {_DEEPEST} deep: flatten it")
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {repair(name): _plain(one, depth + 1) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one, depth + 1) for one in value]
+    raise ValueError(f"holds a {type(value).__name__} that JSON can not say: give text, finite numbers, lists, objects")
+
+
+def broken(value: object) -> bool:
+    """Whether a text anywhere in a value holds a lone surrogate; values too deep to be stored count as whole."""
+    todo = [value]
+    for _ in range(_DEEPEST + 2):
+        inner: list[object] = []
+        for one in todo:
+            if isinstance(one, str):
+                if _SURROGATE.search(one):
+                    return True
+            elif isinstance(one, Mapping):
+                inner.extend(one)
+                inner.extend(one.values())
+            elif isinstance(one, list | tuple):
+                inner.extend(one)
+        todo = inner
+    return False
+
+
 class RecordIn(BaseModel):
     """One record of the JSON Lines form. Unknown fields are refused; see the README for the form."""
 
@@ -63,7 +102,7 @@ class RecordIn(BaseModel):
     status: Label = ""
     agent_id: Label = ""
     team_id: Label = ""
-    source: dict[str, Any] | Label = Field(default_factory=dict)
+    source: dict[str, Any] = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
     timestamp: datetime | None = None
     external_id: Key | None = None
@@ -101,10 +140,12 @@ class RecordIn(BaseModel):
             raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1")
         return value
 
-    @field_validator("source", mode="before")
+    @field_validator("source", "metadata", mode="before")
     @classmethod
-    def _source(cls, value: object) -> object:
-        return {"name": value} if isinstance(value, str) else value
+    def _json(cls, value: object, info: Any) -> object:
+        if isinstance(value, str) and info.field_name == "source":
+            value = {"name": _label(value)}
+        return _plain(value) if isinstance(value, Mapping) else value
 
 
 def check(record: Mapping[str, Any] | RecordIn) -> RecordIn:
@@ -147,7 +188,7 @@ class Prepared:
 
 
 def hash64(*parts: str) -> int:
-    """A stable signed 64-bit number for equal texts; a lookup by it is checked against the text itself."""
+    """A stable signed 64-bit number for equal texts: of a billion, two share one with a chance of 3 %."""
     digest = blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
@@ -158,8 +199,8 @@ def content_hash(record: RecordIn) -> int:
     return hash64(record.kind, record.title, text)
 
 
-def prepare(record: RecordIn, raw_content: object = None) -> Prepared:
-    """Divide and analyze a checked record."""
+def prepare(record: RecordIn, *, repaired: bool = False) -> Prepared:
+    """Divide and analyze a checked record; `repaired` says that something of it was repaired."""
     passages = divide(record.content)
     header = Counter(index_keys(f"{record.title} {record.path} {record.type}"))
     slots: list[tuple[dict[int, int], int]] = [(header, header.total())]
@@ -176,7 +217,7 @@ def prepare(record: RecordIn, raw_content: object = None) -> Prepared:
     return Prepared(
         record=record,
         kind=record.kind,
-        repaired=raw_content is not None and raw_content != record.content,
+        repaired=repaired,
         content_hash=content_hash(record),
         bounds=[passage.end for passage in passages],
         kinds=json.dumps([passage.kind for passage in passages], separators=(",", ":")),
@@ -192,15 +233,10 @@ def _compact(speakers: list[str]) -> str:
     return json.dumps(speakers, ensure_ascii=False, separators=(",", ":")) if any(speakers) else ""
 
 
-def source_name(source: Mapping[str, Any] | str) -> str:
+def source_name(source: Mapping[str, Any]) -> str:
     """What the `source` filter compares: the source's name, host or type, whichever comes first."""
-    if isinstance(source, str):
-        return source
     for field in ("name", "host", "type"):
         value = source.get(field)
         if isinstance(value, str) and value:
-            return repair(value)
+            return value
     return ""
-
-
-Forget = Literal["soft_delete", "hard_delete", "redact"]

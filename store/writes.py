@@ -198,7 +198,6 @@ def _superseded_key(session: Session, fresh: Mapping[int, str], ref: str | None,
 def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) -> dict[str, Any]:
     record = item.record
     agent, team, scope, bucket, path = place
-    source = record.source if isinstance(record.source, dict) else {"name": record.source}
     return {
         "vid": vid,
         "key": key,
@@ -212,8 +211,8 @@ def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) ->
         "status": record.status or DEFAULT_STATUS,
         "title": record.title,
         "content": record.content,
-        "source": json.dumps(source),
-        "source_name": source_name(source),
+        "source": json.dumps(record.source),
+        "source_name": source_name(record.source),
         "metadata": json.dumps(record.metadata),
         "external_id": record.external_id,
         "idempotency_key": record.idempotency_key,
