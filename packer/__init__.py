@@ -1,0 +1,81 @@
+"""The library: request → pack → text.
+
+Public names are those of `__all__`. They load with their first use, so that importing the package, or asking a command
+for its help, loads no database.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import (
+        Conflict,
+        ContextPacksError,
+        Forbidden,
+        Gone,
+        InvalidField,
+        NotFound,
+        StoreDamaged,
+        StoreFull,
+        StoreLocked,
+        StoreNewer,
+        StoreReadOnly,
+        StoreUnavailable,
+        Unauthorized,
+    )
+    from .pack import Budget, Decision, Pack, PackedItem
+    from .profile import Profile, list_profiles, load_profile
+    from .request import PackRequest
+    from .service import ContextPacks, Contents, Row, Rows
+
+_HOME = {
+    "errors": (
+        "Conflict", "ContextPacksError", "Forbidden", "Gone", "InvalidField", "NotFound", "StoreDamaged", "StoreFull",
+        "StoreLocked", "StoreNewer", "StoreReadOnly", "StoreUnavailable", "Unauthorized",
+    ),
+    "pack": ("Budget", "Decision", "Pack", "PackedItem"),
+    "profile": ("Profile", "list_profiles", "load_profile"),
+    "request": ("PackRequest",),
+    "service": ("ContextPacks", "Contents", "Row", "Rows"),
+}  # fmt: skip
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Budget",
+    "Conflict",
+    "Contents",
+    "ContextPacks",
+    "ContextPacksError",
+    "Decision",
+    "Forbidden",
+    "Gone",
+    "InvalidField",
+    "NotFound",
+    "Pack",
+    "PackRequest",
+    "PackedItem",
+    "Profile",
+    "Row",
+    "Rows",
+    "StoreDamaged",
+    "StoreFull",
+    "StoreLocked",
+    "StoreNewer",
+    "StoreReadOnly",
+    "StoreUnavailable",
+    "Unauthorized",
+    "list_profiles",
+    "load_profile",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULE[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
