@@ -1,0 +1,95 @@
+"""Stores in real files with a clock that stands still, and what the tests of the store ask of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context_packs.packer import ContextPacks
+from context_packs.store.base import Candidates, Filters, Viewer
+from context_packs.store.duck import Mode
+from context_packs.store.duckstore import DuckStore
+from context_packs.store.records import Written
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """The present, moved by hand."""
+
+    now: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def on(self, **delta: float) -> datetime:
+        """Move on by a timedelta; the new present."""
+        self.now += timedelta(**delta)
+        return self.now
+
+
+@dataclass
+class Kit:
+    """Stores and the agent "planner" who uses them."""
+
+    folder: Path
+    clock: Clock = field(default_factory=Clock)
+    me: Viewer = field(default_factory=lambda: Viewer("planner"))
+    opened: list[DuckStore | ContextPacks] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """The usual file of the test."""
+        return self.folder / "memory.duckdb"
+
+    def store(self, path: Path | str | None = None, mode: Mode = "exclusive", wait: float = 15.0) -> DuckStore:
+        """A store in a file (`memory.duckdb` of the test), closed at its end."""
+        store = DuckStore(self.path if path is None else path, mode=mode, wait=wait, clock=self.clock)
+        self.opened.append(store)
+        return store
+
+    def packs(self, agent: str = "planner", *teams: str, path: Path | None = None) -> ContextPacks:
+        """The library's object on the same file."""
+        packs = ContextPacks.open(
+            path or self.path, agent, teams=teams, mode="exclusive", embedder="none", clock=self.clock
+        )
+        self.opened.append(packs)
+        return packs
+
+    def write(self, store: DuckStore, content: str, **fields: Any) -> Written:
+        """One record of the planner."""
+        return store.remember_many([{"content": content, **fields}], self.me)[0]
+
+    def find(
+        self, store: DuckStore, text: str, take: int = 50, known: tuple[str, ...] = (), **filters: Any
+    ) -> list[str]:
+        """Ids that stand for themselves, best first."""
+        return alone(store.candidates(text, Filters(**filters), self.me, 100, take, known))
+
+    def close(self) -> None:
+        """Close everything that was opened."""
+        while self.opened:
+            self.opened.pop().close()
+
+
+def alone(found: Candidates) -> list[str]:
+    """Ids of the candidates that are no duplicates."""
+    return [item.id for item in found.items if item.duplicate_of is None]
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Iterator[Kit]:
+    """Stores below the test's own folder."""
+    kit = Kit(tmp_path)
+    yield kit
+    kit.close()
+
+
+@pytest.fixture
+def ids() -> Callable[[Candidates], list[str]]:
+    """Reads the ids that stand for themselves out of candidates."""
+    return alone
