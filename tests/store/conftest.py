@@ -93,3 +93,9 @@ def kit(tmp_path: Path) -> Iterator[Kit]:
 def ids() -> Callable[[Candidates], list[str]]:
     """Reads the ids that stand for themselves out of candidates."""
     return alone
+
+
+@pytest.fixture(scope="session")
+def kits() -> type[Kit]:
+    """Makes further kits, for stores that several tests read; close them."""
+    return Kit
