@@ -40,11 +40,11 @@ class Scoring:
     record_b: float = 0.4
     previous: float = 0.4  # share of the score of the passage before
     following: float = 0.3  # share of the score of the passage after
-    record: float = 0.75  # share of the BM25 score of the whole record
+    record: float = 1.0  # share of the BM25 score of the whole record
     header: float = 1.0  # weight of a term in title, path or type, in occurrences
-    speaker: float = 0.5  # standard deviations for a passage said by somebody whom the query names
-    gate: float = 0.25  # coverage that the best record needs for an answer at all
-    floor: float = 0.1  # coverage that every further record needs
+    speaker: float = 1.0  # standard deviations for a passage said by somebody whom the query names
+    gate: float = 0.2  # coverage that the best record needs for an answer at all
+    floor: float = 0.05  # coverage that every further record needs
 
 
 @dataclass(frozen=True, slots=True)
