@@ -22,6 +22,7 @@ from .passages import divide
 from .records import Kind, parse_id
 from .times import parse_time
 
+DEFAULT_PATH = "notes"
 MAX_CONTENT_CHARS = 4_000_000
 MAX_LABEL_CHARS = 512
 _DEEPEST = 32  # levels of lists and objects in source and metadata
@@ -202,7 +203,10 @@ def content_hash(record: RecordIn) -> int:
 def prepare(record: RecordIn, *, repaired: bool = False) -> Prepared:
     """Divide and analyze a checked record; `repaired` says that something of it was repaired."""
     passages = divide(record.content)
-    header = Counter(index_keys(f"{record.title} {record.path} {record.type}"))
+    # What stands there by default says nothing, whether it was given or not.
+    path = "" if record.path == DEFAULT_PATH else record.path
+    type_ = "" if record.type == record.kind else record.type
+    header = Counter(index_keys(f"{record.title} {path} {type_}"))
     slots: list[tuple[dict[int, int], int]] = [(header, header.total())]
     for passage in passages:
         counts = Counter(index_keys(record.content[passage.start : passage.end]))

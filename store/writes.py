@@ -13,10 +13,9 @@ from .duck import Session, query
 from .errors import NotFound
 from .records import Written, id_of, key_of, number_of, parse_id
 from .repetitions import Place, Repeated, Stored, caller_hash, look_up
-from .rows import REPAIRED, Prepared, RecordIn, source_name
+from .rows import DEFAULT_PATH, REPAIRED, Prepared, RecordIn, source_name
 from .times import utc
 
-DEFAULT_PATH = "notes"
 DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"
 DEFAULT_STATUS = "active"
