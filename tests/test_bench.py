@@ -79,7 +79,7 @@ def chats(tmp_path: Path) -> Path:
             for n, (ability, text, evidence) in enumerate(
                 (
                     ("information_extraction", "What is the budget for the shed?", [2]),
-                    ("abstention", "Which violin teacher did I choose?", []),
+                    ("abstention", "Which violin teacher comes on Thursdays?", []),
                 )
             )
         ),
