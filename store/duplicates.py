@@ -6,7 +6,7 @@ records has keeps them apart, and so does one word in place of another ("enabled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -18,21 +18,32 @@ _OVERLAP = 0.6  # Jaccard index (shared / all terms) where one record says nothi
 _REPLACED = 0.9  # the same where each has words of its own: long texts that differ in a word or two
 # Of 128 bits, two records with a Jaccard index of 0.6 differ in 29 ± 5, unrelated ones in 64 ± 6.
 _NEAR_BITS = 46
-_LONG_CHARS = 1000  # rewordings are of short texts
+LONG_CHARS = 1000  # rewordings are of short texts
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def signature_of(title: str, content: str) -> bytes:
     """What a record says as a set of keys. A long text is only a duplicate of the same text: one key."""
-    if len(content) > _LONG_CHARS:
-        return blake2b(f"{title}\n{content.strip()}".encode(), digest_size=8).digest()
+    if len(content) > LONG_CHARS:
+        return _digest(title, content)
     return signature(f"{title} {content}")
 
 
-def fingerprint(signature: bytes) -> tuple[int, int]:
+def fingerprint_of(title: str, content: str, keys: Iterable[int]) -> tuple[int, int]:
+    """Fingerprint of a record whose terms are `keys`: near for records whose signatures are alike."""
+    if len(content) > LONG_CHARS:
+        return fingerprint(np.frombuffer(_digest(title, content), dtype="<i8"))
+    return fingerprint(np.fromiter(keys, dtype=np.int64))
+
+
+def _digest(title: str, content: str) -> bytes:
+    return blake2b(f"{title}\n{content.strip()}".encode(), digest_size=8).digest()
+
+
+def fingerprint(terms: NDArray[np.int64]) -> tuple[int, int]:
     """128 bits of a set of keys, near for sets that share most of them (SimHash; Charikar, Similarity Estimation
     Techniques from Rounding Algorithms, 2002), as two signed 64-bit numbers; (0, 0) for the empty set."""
-    keys = np.frombuffer(signature, dtype="<u8") & ~np.uint64(1)  # guards count as the words they are
+    keys = terms.view(np.uint64)
     if not len(keys):
         return 0, 0
     spread = (keys ^ (keys >> np.uint64(29))) * _MIX
@@ -49,7 +60,8 @@ def fold(prints: NDArray[np.int64], signatures: Callable[[Sequence[int]], Mappin
     keys (little-endian int64, distinct); an odd key guards a fact (number, name, negation).
     """
     answer: list[int | None] = [None] * len(prints)
-    differing = np.bitwise_count(prints[:, None, :] ^ prints[None, :, :]).sum(axis=2)
+    bits = np.ascontiguousarray(prints).view(np.uint64)  # of a signed number NumPy counts the bits of its magnitude
+    differing = np.bitwise_count(bits[:, None, :] ^ bits[None, :, :]).sum(axis=2)
     pairs = np.argwhere(np.tril(differing <= _NEAR_BITS, -1))
     if not len(pairs):
         return answer
