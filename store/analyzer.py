@@ -16,6 +16,7 @@ import threading
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from operator import add
 from typing import Any, Final, Literal
 
@@ -42,6 +43,7 @@ __all__ = [
 MAX_TERM_CHARS: Final = 64
 MAX_SIGNATURE_KEYS: Final = 256
 _MAX_PARTS: Final = 16
+_CACHED_CHARS: Final = 32  # of a chunk that is kept; longer ones hardly come again
 
 NEGATIONS: Final[frozenset[str]] = frozenset(
     "cannot neither never no nobody none nor not nothing nowhere without".split()
@@ -256,9 +258,12 @@ def _analyze(chunk: str, side: Side) -> list[str]:
     return terms
 
 
-@lru_cache(maxsize=1 << 16)
-def _index_chunk(chunk: str) -> tuple[int, ...]:
+def _index_side(chunk: str) -> tuple[int, ...]:
     return tuple(map(term_key, _analyze(chunk, "index")))
+
+
+def _signature_side(chunk: str) -> tuple[int, ...]:
+    return tuple(map(_signature_key, _analyze(chunk, "signature")))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -267,9 +272,31 @@ def _signature_key(term: str) -> int:
     return term_key(term) & ~1 | (term in NEGATIONS or any(map(str.isdigit, term)))
 
 
-@lru_cache(maxsize=1 << 15)
-def _signature_chunk(chunk: str) -> tuple[int, ...]:
-    return tuple(map(_signature_key, _analyze(chunk, "signature")))
+@lru_cache(maxsize=1 << 17)
+def _word_sides(word: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return _index_side(word), _signature_side(word)
+
+
+def _plain(chunk: str) -> str:
+    """The word inside a chunk of ASCII letters and punctuation around them, "" for any other chunk."""
+    plain = chunk.strip(_PLAIN_EDGE)
+    simple = plain.isascii() and plain.isalpha() and (plain.islower() or plain[1:].islower())
+    return plain.lower() if simple else ""
+
+
+@lru_cache(maxsize=1 << 17)
+def _index_chunk(chunk: str) -> tuple[int, ...]:
+    plain = _plain(chunk)
+    return _word_sides(plain)[0] if plain else _index_side(chunk)
+
+
+@lru_cache(maxsize=1 << 17)
+def _signature_chunk(chunk: str) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Signature keys of a chunk that opens a sentence, of the same inside one, and whether it ends a sentence."""
+    plain = _plain(chunk)
+    keys = _word_sides(plain)[1] if plain else _signature_side(chunk)
+    name = not chunk.islower() and (chunk[0].isupper() or chunk[1:2].isupper())
+    return keys, tuple(key | 1 for key in keys) if name else keys, chunk[-1] in ".!?:"
 
 
 def index_terms(text: str) -> list[str]:
@@ -279,10 +306,11 @@ def index_terms(text: str) -> list[str]:
 
 def index_keys(text: str) -> list[int]:
     """Return ``term_key`` of each of ``index_terms(text)``; words seen before come from a bounded cache."""
-    keys: list[int] = []
-    for chunk in text.split():
-        keys += _index_chunk(chunk) if len(chunk) <= 32 else _index_chunk.__wrapped__(chunk)
-    return keys
+    chunks = text.split()
+    if max(map(len, chunks), default=0) <= _CACHED_CHARS:
+        return list(chain.from_iterable(map(_index_chunk, chunks)))
+    sides = (_index_chunk(chunk) if len(chunk) <= _CACHED_CHARS else _index_side(chunk) for chunk in chunks)
+    return list(chain.from_iterable(sides))
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -306,14 +334,14 @@ def signature(text: str) -> bytes:
     keys: list[int] = []
     opening = True
     for chunk in text.split():
-        found = _signature_chunk(chunk) if len(chunk) <= 32 else _signature_chunk.__wrapped__(chunk)
-        if opening or chunk.islower() or not (chunk[0].isupper() or chunk[1:2].isupper()):
-            keys += found
-        else:
-            keys += [key | 1 for key in found]
-        opening = chunk[-1] in ".!?:"
+        first, inside, closes = (
+            _signature_chunk(chunk) if len(chunk) <= _CACHED_CHARS else _signature_chunk.__wrapped__(chunk)
+        )
+        keys += first if opening else inside
+        opening = closes
     distinct = set(keys)
-    kept = sorted(key for key in distinct if key & 1 or key | 1 not in distinct)[:MAX_SIGNATURE_KEYS]
+    distinct -= {key - 1 for key in distinct if key & 1}
+    kept = sorted(distinct)[:MAX_SIGNATURE_KEYS]
     return struct.pack(f"<{len(kept)}q", *kept)
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
 
 from .analyzer import index_keys, speaker_keys
-from .duplicates import fingerprint, signature_of
+from .duplicates import fingerprint_of
 from .errors import InvalidField
 from .passages import divide
 from .records import Kind, parse_id
@@ -228,7 +228,9 @@ def prepare(record: RecordIn, *, repaired: bool = False) -> Prepared:
         speakers=_compact([passage.speaker for passage in passages]),
         slots=slots,
         terms=sum(length for _, length in slots[1:]),
-        fingerprint=fingerprint(signature_of(record.title, record.content)),
+        fingerprint=fingerprint_of(
+            record.title, record.content, set(index_keys(record.title)).union(*(slot for slot, _ in slots[1:]))
+        ),
     )
 
 
