@@ -1,5 +1,6 @@
 """Near-duplicates fold behind the record that stands for them; facts never do."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -112,10 +113,16 @@ FACTS = {
 }
 
 
+def prints_of(signatures: Sequence[bytes]) -> Any:
+    """Fingerprints int64[n, 2] of sets of keys."""
+    prints = [fingerprint(np.frombuffer(one, dtype="<i8")) for one in signatures]
+    return np.array(prints, dtype=np.int64).reshape(-1, 2)
+
+
 def folds(a: str, b: str) -> bool:
     """Whether the second text folds behind the first."""
     signatures = [signature_of("", a), signature_of("", b)]
-    prints = np.array([fingerprint(np.frombuffer(one, dtype="<i8")) for one in signatures], dtype=np.int64)
+    prints = prints_of(signatures)
     answer = fold(prints, lambda indices: {index: signatures[index] for index in indices})
     assert answer[0] is None
     return answer[1] == 0
@@ -155,7 +162,7 @@ def test_the_fingerprint_lets_rewordings_through() -> None:
         shared, more = 6 + n % 25, (6 + n % 25) // 2
         keys = (draw.integers(-(2**63), 2**63 - 1, size=shared + more) & ~1).astype("<i8")
         sides = {0: keys[:shared].tobytes(), 1: keys.tobytes()}
-        prints = np.array([fingerprint(np.frombuffer(side, dtype="<i8")) for side in sides], dtype=np.int64)
+        prints = prints_of(list(sides.values()))
         lost += fold(prints, lambda _, sides=sides: sides)[1] is None  # type: ignore[misc]
     assert lost <= 3
 
@@ -170,7 +177,7 @@ def test_texts_without_words_fold_with_nothing() -> None:
 def test_every_duplicate_names_an_earlier_record_that_stands(texts: list[str]) -> None:
     """Whatever the texts: the first stands, and what stands for a record stands itself and comes before it."""
     signatures = [signature_of("", text) for text in texts]
-    prints = np.array([fingerprint(np.frombuffer(one, dtype="<i8")) for one in signatures], dtype=np.int64).reshape(-1, 2)
+    prints = prints_of(signatures)
     answer = fold(prints, lambda indices: {index: signatures[index] for index in indices})
     assert len(answer) == len(texts)
     for index, other in enumerate(answer):
