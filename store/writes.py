@@ -154,11 +154,8 @@ class Numbers:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._next: dict[str, int] = {}
-        self._first: dict[str, int] = {}
-        for name in ("memory", "episode", "passage"):
-            value = session.value("SELECT next_value FROM counters WHERE name = $name", {"name": name})
-            self._next[name] = self._first[name] = int(value)
+        self._first: dict[str, int] = dict(session.rows("SELECT name, next_value FROM counters"))
+        self._next = dict(self._first)
 
     def record(self, kind: str) -> int:
         self._next[kind] += 1
@@ -174,9 +171,14 @@ class Numbers:
 
     def keep(self) -> None:
         """Write down what was given out."""
-        for name, value in self._next.items():
-            if value != self._first[name]:
-                self._session.run("UPDATE counters SET next_value = $v WHERE name = $name", {"v": value, "name": name})
+        moved = {name: value for name, value in self._next.items() if value != self._first[name]}
+        if moved:
+            self._session.run(
+                "UPDATE counters SET next_value = n.next_value FROM "
+                "(SELECT unnest($names::VARCHAR[]) AS name, unnest($values::BIGINT[]) AS next_value) n "
+                "WHERE counters.name = n.name",
+                {"names": list(moved), "values": list(moved.values())},
+            )
 
 
 def _superseded_key(session: Session, fresh: Mapping[int, str], ref: str | None, agent: str) -> int | None:

@@ -1,0 +1,166 @@
+"""Several threads, objects and processes on one file lose nothing and see whole batches."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context_packs.store.base import Filters, Viewer
+
+WRITER = """
+import sys
+from context_packs.store.base import Viewer
+from context_packs.store.duckstore import DuckStore
+
+store, name, me = DuckStore(sys.argv[1], wait=100), sys.argv[2], Viewer("planner")
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(int(sys.argv[3])):
+    print(store.remember_many([{"content": f"writer {name} line {n}"}], me)[0].id, flush=True)
+"""
+
+
+def start(script: str, *args: object) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", script, *map(str, args)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def at_once(works: list[Callable[[], None]]) -> list[BaseException]:
+    """Run all in threads that start together; what they raised."""
+    errors: list[BaseException] = []
+    gate = threading.Barrier(len(works))
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            gate.wait()
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
+    return errors
+
+
+def test_four_processes_lose_nothing(kit: Any) -> None:
+    """Four processes × 100 writes at the same time: every answered id is there, once, with its own text."""
+    kit.store(mode="shared").probe()
+    writers = [start(WRITER, kit.path, name, 100) for name in "abcd"]
+    for writer in writers:
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    answered: dict[str, str] = {}
+    for name, writer in zip("abcd", writers, strict=True):
+        out, err = writer.communicate(timeout=120)
+        assert (writer.returncode, err) == (0, "")
+        for n, one in enumerate(out.split()):
+            assert one not in answered
+            answered[one] = f"writer {name} line {n}"
+    assert len(answered) == 400
+    store = kit.store(mode="shared")
+    found = {line["id"]: line["content"] for line in store.export()}
+    assert found == answered
+    assert set(found) == {f"mem:{n}" for n in range(1, 401)}
+
+
+@pytest.mark.parametrize("mode", ["shared", "exclusive"])
+def test_eight_threads_read_and_write_one_object(kit: Any, mode: Any) -> None:
+    """Writers, searchers, getters and forgetters on one object: no error, no lost record, no foreign one."""
+    packs = kit.packs() if mode == "exclusive" else shared_packs(kit)
+    packs.remember("zero line of the beginning")
+    written: list[list[str]] = [[] for _ in range(4)]
+
+    def write(k: int) -> None:
+        for n in range(10):
+            written[k].append(packs.remember(f"thread {k} line {n} of the text").id)
+            if n % 5 == 4:
+                packs.forget(written[k].pop(), "hard_delete")
+
+    def read(k: int) -> None:
+        for n in range(10):
+            pack = packs.recall_context(f"line {n}", max_items=5)
+            assert pack.budget.used_tokens <= 1500
+            assert {row.record.agent_id for row in packs.recall("text", 50)} <= {"planner"}
+            assert packs.get("mem:1").content == "zero line of the beginning"
+
+    works = [lambda k=k: write(k) for k in range(4)] + [lambda k=k: read(k) for k in range(4)]
+    assert at_once(works) == []
+    ids = [one for part in written for one in part]
+    assert len(ids) == len(set(ids)) == 32
+    assert packs.stats()["records"] == 33
+    assert {line["id"] for line in packs.export_lines() if "deleted_at" not in line} == {"mem:1", *ids}
+
+
+def shared_packs(kit: Any) -> Any:
+    from context_packs.packer import ContextPacks
+
+    packs = ContextPacks.open(kit.path, "planner", mode="shared", embedder="none", clock=kit.clock)
+    kit.opened.append(packs)
+    return packs
+
+
+def test_two_objects_of_one_process_take_turns(kit: Any) -> None:
+    """Objects on one file, in either mode and made at the same moment, write at once and lose nothing."""
+    stores: list[Any] = []
+
+    def work(k: int) -> None:
+        store = kit.store(mode="exclusive" if k % 2 else "shared")
+        stores.append(store)
+        for n in range(8):
+            store.remember_many([{"content": f"object {k} line {n}"}], Viewer(f"agent{k}"))
+
+    assert at_once([lambda k=k: work(k) for k in range(4)]) == []
+    assert [len(list(stores[0].export(Viewer(f"agent{k}")))) for k in range(4)] == [8, 8, 8, 8]
+
+
+def test_a_reader_sees_whole_batches(kit: Any) -> None:
+    """A read begun before a write ends with what it began with; the next one sees all of the batch."""
+    store = kit.store()
+    store.remember_many([{"content": f"early {n}"} for n in range(3)], kit.me)
+    lines = store.export()
+    first = next(lines)
+    store.remember_many([{"content": f"late {n}"} for n in range(3)], kit.me)
+    assert [first["content"], *(line["content"] for line in lines)] == ["early 0", "early 1", "early 2"]
+    assert len(list(store.export())) == 6
+
+
+def test_a_merge_disturbs_no_reader(kit: Any) -> None:
+    """Sorting the index while others search changes no answer."""
+    store = kit.store()
+    store.remember_many([{"content": f"zebra number {n} of the herd"} for n in range(50)], kit.me)
+    expected = store.candidates("zebra herd", Filters(), kit.me, 100, 50)
+
+    def merge() -> None:
+        for n in range(5):
+            store.remember_many([{"content": f"unrelated entry {n}"}], Viewer("other"))
+            store.merge()
+
+    def read() -> None:
+        for _ in range(10):
+            assert store.candidates("zebra herd", Filters(), kit.me, 100, 50) == expected
+
+    assert at_once([merge, read, read]) == []
+
+
+def test_an_abandoned_export_lets_go_of_the_file(kit: Any, tmp_path: Path) -> None:
+    """Who stops reading an export half-way holds nobody up, in this process or another."""
+    store = kit.store(mode="shared")
+    store.remember_many([{"content": f"line {n}"} for n in range(10)], kit.me)
+    lines = store.export()
+    next(lines)
+    lines.close()
+    writer = start(WRITER, kit.path, "other", 1)
+    out, err = writer.communicate("go\n", timeout=60)
+    assert (out, err) == ("ready\nmem:11\n", "")
+    assert store.stats(kit.me)["records"] == 11
