@@ -150,8 +150,8 @@ class _Engine:
                 try:
                     return self._attached(path)
                 except duckdb.Error as error:
-                    if not _HELD.search(_words(error)):
-                        raise _mapped(error) from error
+                    if not _HELD.search(_words(error, path)):
+                        raise _mapped(error, path) from error
                     if time.monotonic() >= deadline:
                         raise StoreLocked(
                             "the store is held by another process: end it, or let both use the shared mode"
@@ -185,8 +185,8 @@ class _Engine:
                 self._instance.execute(f"DETACH {name}")
             except duckdb.Error as error:
                 # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
-                if "checkpoint during detach failed" not in _words(error):
-                    raise _mapped(error) from error
+                if "checkpoint during detach failed" not in _words(error, path):
+                    raise _mapped(error, path) from error
 
 
 _engine = _Engine()
@@ -258,7 +258,7 @@ class Duck:
                     self._checked = True
             yield cursor
         except duckdb.Error as error:
-            raise _mapped(error) from error
+            raise _mapped(error, self.path) from error
         finally:
             cursor.close()
 
@@ -364,14 +364,14 @@ def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
             raise
 
 
-def _words(error: duckdb.Error) -> str:
-    """What an error says, in lower case and without what it quotes: paths hold any words."""
-    return re.sub('"[^"]*"', "", str(error)).lower()
+def _words(error: duckdb.Error, path: str) -> str:
+    """What an error says, in lower case, without the path and what else it quotes: paths hold any words."""
+    return re.sub('"[^"]*"', "", str(error).replace(path, "")).lower()
 
 
-def _mapped(error: duckdb.Error) -> Exception:
+def _mapped(error: duckdb.Error, path: str) -> Exception:
     """The foreign error as one of ours; its own text may name paths, so it is only chained. Our own bugs stay as is."""
-    text = _words(error)
+    text = _words(error, path)
     if "storage version" in text or "version number" in text:
         return StoreNewer("the store was written by a newer DuckDB: upgrade the duckdb package")
     if isinstance(error, duckdb.ProgrammingError):
@@ -390,4 +390,6 @@ def _mapped(error: duckdb.Error) -> Exception:
         or isinstance(error, duckdb.FatalException)
     ):
         return StoreDamaged("the store can not be read: it is damaged or not a DuckDB file; restore it from an export")
+    if "is a directory" in text:
+        return StoreUnavailable("the path of the store is a folder: name a file in it")
     return StoreUnavailable("the store failed: see the chained error")
