@@ -24,8 +24,8 @@ from context_packs.store.errors import InvalidField
 from context_packs.store.records import Record, Written, parse_id
 
 from .pack import Pack, build
-from .render import render as render_pack
 from .profile import load_profile, with_defaults
+from .render import render as render_pack
 from .request import PackRequest, parse_request
 from .tokens import DEFAULT as DEFAULT_ENCODING
 from .tokens import TokenCounter, token_counter
@@ -142,18 +142,19 @@ class ContextPacks:
         encoding: str | None = None,
         embedder: str | Embedder | None = None,
         wait: float = 15.0,
+        quick_start: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Self:
         """Open a store, made where there is none. `":memory:"` lives as long as the object.
 
         `mode` "shared" opens the file for each operation, so that several processes can use it; "exclusive" holds it
         and is faster. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
-        budgets. `embedder` adds search by meaning: "auto" (the first model that is installed), "none", a name of
+        budgets; `quick_start` is for processes that end after one answer. `embedder` adds search by meaning: "auto" (the first model that is installed), "none", a name of
         `store.embedders`, or an object of your own. What is not given comes from the environment. Raises
         StoreUnavailable (and its leaves), InvalidField.
         """
         settings = Settings.from_environment()
-        counter = token_counter(encoding or settings.encoding)
+        counter = token_counter(encoding or settings.encoding, quick_start=quick_start)
         if embedder is None or isinstance(embedder, str):
             embedder = named_embedder(embedder or settings.embedder)
         where = path if path is not None else settings.store

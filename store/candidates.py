@@ -43,7 +43,7 @@ class Scoring:
     record: float = 1.0  # share of the BM25 score of the whole record
     header: float = 1.0  # weight of a term in title, path or type, in occurrences
     speaker: float = 1.0  # standard deviations for a passage said by somebody whom the query names
-    gate: float = 0.2  # coverage that the best record needs for an answer at all
+    gate: float = 0.19  # coverage that the best record needs for an answer at all
     floor: float = 0.05  # coverage that every further record needs
 
 

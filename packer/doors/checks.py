@@ -78,7 +78,7 @@ class _Look:
 def _tokenizer() -> str:
     counted = token_counter(DEFAULT).count(COUNTED)
     if counted != TOKENS:
-        raise ContextPacksError(f"{DEFAULT} counts {counted} tokens where there are {TOKENS}: install rs-bpe again")
+        raise ContextPacksError(f"{DEFAULT} counts {counted} tokens where there are {TOKENS}: install toktok-rs again")
     return f"{DEFAULT} is exact"
 
 

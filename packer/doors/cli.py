@@ -87,7 +87,7 @@ def demo(state: Globals, /, query: str | None, **fields: Any) -> None:
     from ..service import ContextPacks
 
     # Neither the clock nor the settings decide what is shown: the README shows the same.
-    with ContextPacks.open(":memory:", "demo", encoding="o200k_base", clock=lambda: NOW) as packs:
+    with ContextPacks.open(":memory:", "demo", encoding="o200k_base", quick_start=True, clock=lambda: NOW) as packs:
         packs.remember_many(MEMORIES)
         pack = packs.recall_context(query or QUERY, profile="public", **{**LIMITS, **given(fields)})
         _print_pack(state, pack, "public")

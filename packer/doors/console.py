@@ -40,7 +40,7 @@ class Globals:
             value = getattr(self, name)
             if value is not None and not value.strip():
                 raise InvalidField(f"{name}: is blank", field=name)
-        return ContextPacks.open(None if self.store is None else as_path(self.store), self.agent)
+        return ContextPacks.open(None if self.store is None else as_path(self.store), self.agent, quick_start=True)
 
     def note(self, text: str) -> None:
         """One line on stderr, unless --quiet."""

