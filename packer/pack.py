@@ -29,7 +29,7 @@ class Budget(BaseModel):
     """What was allowed and what was used. Tokens are those of `encoding`, of the whole rendered text; characters are
     Unicode code points of the same text. `dropped` counts decisions that are no duplicates."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     max_items: int
     max_tokens: int
@@ -49,7 +49,7 @@ class PackedItem(BaseModel):
     whole content; `spans` are the shown character ranges of that content, half-open, adjacent ones joined; `content` is
     the text of those ranges, only where the profile asks for it; `reason` says why a restored record is here."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     id: str
     type: str
@@ -75,7 +75,7 @@ class Decision(BaseModel):
     """Why a candidate is not in the pack. `needs_tokens` is the smallest `max_tokens` that would have shown it, None
     where no allowed one would or tokens are not the reason; `duplicate_of` is the id that stands for it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     id: str
     reason: Reason
@@ -98,7 +98,7 @@ class Pack(BaseModel):
     """A pack, complete: every candidate is in `items` or in `decisions`. `text` is what the profile renders,
     `context_text` its body alone: the i-th section, ended by a blank line, belongs to the i-th item."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     version: str = "1"
     retrieval_plan: dict[str, Any]
