@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 DEPTH = 100  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
 MAX_LIMIT = 200  # rows of one recall or search
 MAX_REFS = 20  # refs of one get_contents
+STRICT = 0.5  # share of the query that a row of a strict search contains
 DEFAULT_AGENT = "default"
 
 
@@ -98,11 +99,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Recalled rows, best first. `excluded` counts rows left out because the caller has them."""
+    """Recalled rows, best first. `excluded` counts rows left out because the caller has them, `more` those that match
+    too and are over the limit (at least: the candidate stage ranks a bounded number). `context` is the conversation
+    that was given with the query, whole."""
 
     rows: tuple[Row, ...]
     excluded: int
     plan: Mapping[str, Any]
+    more: int = 0
+    context: tuple[Mapping[str, Any], ...] = ()
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -205,14 +210,32 @@ class ContextPacks:
         found = self._found(request.query, request.filters(), _limited(limit), request.exclude_contents)
         return _rows(found, limit)
 
+    def recall_with_context(
+        self,
+        query: str,
+        external_context: Sequence[str | Mapping[str, Any]],
+        limit: int = 10,
+        *,
+        exclude_contents: Sequence[str] = (),
+        **filters: Any,
+    ) -> Rows:
+        """As `recall`, for a caller who has a conversation: what it says already is left out of the rows.
+
+        Each entry is a text or an object with the text as `content`; all come back in `context`, whole and in order.
+        """
+        context = _entries(external_context)
+        known = (*exclude_contents, *(entry["content"] for entry in context))
+        return replace(self.recall(query, limit, exclude_contents=known, **filters), context=context)
+
     def search_memory(self, query: str, limit: int = 10, **filters: Any) -> Rows:
         """Strict: rows that contain at least half of the query by weight, and nothing else. `"*"` lists the newest."""
         if query.strip() == "*":
             return self.recall("", limit, **filters)
         if not query.strip():
             raise InvalidField("query: is blank: give words to search for, or * to list", field="query")
-        rows = self.recall(query, limit, **filters)
-        return Rows(tuple(row for row in rows if row.confidence >= 0.5), rows.excluded, rows.plan)
+        request = parse_request(query=query, **filters)
+        found = self._found(request.query, request.filters(), _limited(limit), request.exclude_contents)
+        return _rows(found, limit, least=STRICT)
 
     def get(self, ref: str) -> Record:
         """One record by its id, exactly. Raises InvalidField (malformed id), NotFound, Gone (deleted, to its owner)."""
@@ -331,14 +354,28 @@ def _limited(limit: object) -> int:
     return limit
 
 
-def _rows(found: Candidates, limit: int) -> Rows:
-    ranked = {item.id: item for item in found.items}
+def _entries(external_context: object) -> tuple[dict[str, Any], ...]:
+    if isinstance(external_context, str | bytes | Mapping) or not isinstance(external_context, Iterable):
+        raise InvalidField("external_context: give a list of texts or objects", field="external_context")
+    entries: list[dict[str, Any]] = []
+    for entry in external_context:
+        given = {"content": entry} if isinstance(entry, str) else entry
+        if not isinstance(given, Mapping) or not isinstance(given.get("content"), str):
+            message = f"external_context: entry {len(entries) + 1} is neither text nor an object with text as content"
+            raise InvalidField(message, field="external_context")
+        entries.append(dict(given))
+    return tuple(entries)
+
+
+def _rows(found: Candidates, limit: int, least: float = 0.0) -> Rows:
+    """The first `limit` candidates that are no duplicates and contain at least the share `least` of the query."""
     hits: dict[str, list[int]] = {}
     for hit in found.hits:
         hits.setdefault(hit.id, []).append(hit.ordinal)
+    ranked = [item for item in found.items if item.duplicate_of is None and item.coverage >= least]
     rows = tuple(
-        Row(one, found.records[one], ranked[one].score, ranked[one].coverage, tuple(hits.get(one, ())))
-        for one in (item.id for item in found.items)
-        if one in found.records
-    )
-    return Rows(rows[:limit], int(found.plan.get("excluded", 0)), found.plan)
+        Row(item.id, found.records[item.id], item.score, item.coverage, tuple(hits.get(item.id, ())))
+        for item in ranked
+        if item.id in found.records
+    )[:limit]
+    return Rows(rows, int(found.plan.get("excluded", 0)), found.plan, len(ranked) - len(rows))
