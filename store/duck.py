@@ -129,8 +129,8 @@ class _Engine:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._instance: duckdb.DuckDBPyConnection | None = None
-        self._files: dict[str, tuple[str, bool, int]] = {}  # path → name, read-only, users
-        self._names = 0
+        self._files: dict[str, tuple[int, bool, int]] = {}  # path → number, read-only, users
+        self._numbers = 0
         self._turns: dict[str, Turns] = {}
 
     def turns(self, path: str) -> Turns:
@@ -138,8 +138,8 @@ class _Engine:
         with self._lock:
             return self._turns.setdefault(path, Turns())
 
-    def attach(self, path: str, wait: float) -> tuple[duckdb.DuckDBPyConnection, str, bool]:
-        """The instance, the name of the attached file in it, and whether it is read-only.
+    def attach(self, path: str, wait: float) -> tuple[duckdb.DuckDBPyConnection, int, bool]:
+        """The instance, the number of the attached file in it, and whether it is read-only.
 
         Waits up to `wait` seconds while another process holds the file.
         """
@@ -158,31 +158,31 @@ class _Engine:
                         ) from error
             time.sleep(pause.uniform(0.002, 0.012))
 
-    def _attached(self, path: str) -> tuple[duckdb.DuckDBPyConnection, str, bool]:
+    def _attached(self, path: str) -> tuple[duckdb.DuckDBPyConnection, int, bool]:
         if self._instance is None:
             self._instance = duckdb.connect(_MEMORY, config=dict(_CONFIG))
         if path in self._files:
-            name, read_only, users = self._files[path]
+            number, read_only, users = self._files[path]
         else:
             new = not os.path.exists(path)
             read_only = not new and not os.access(path, os.W_OK)
-            self._names += 1
-            name, users = f"store_{self._names}", 0
-            self._instance.execute(_attach_statement(path, name, read_only, new))
-        self._files[path] = name, read_only, users + 1
-        return self._instance, name, read_only
+            self._numbers += 1
+            number, users = self._numbers, 0
+            self._instance.execute(_attach_statement(path, number, read_only, new))
+        self._files[path] = number, read_only, users + 1
+        return self._instance, number, read_only
 
     def detach(self, path: str) -> None:
         """One user less; the last one lets go of the file."""
         with self._lock:
-            name, read_only, users = self._files[path]
+            number, read_only, users = self._files[path]
             if users > 1:
-                self._files[path] = name, read_only, users - 1
+                self._files[path] = number, read_only, users - 1
                 return
             del self._files[path]
             assert self._instance is not None
             try:
-                self._instance.execute(f"DETACH {name}")
+                self._instance.execute(f"DETACH {database(number)}")
             except duckdb.Error as error:
                 # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
                 if "checkpoint during detach failed" not in _words(error, path):
@@ -192,15 +192,25 @@ class _Engine:
 _engine = _Engine()
 
 
-def _attach_statement(path: str, name: str, read_only: bool, new: bool) -> str:
-    """ATTACH takes no bound parameters: the path is quoted here, the name is ours.
+def quoted(text: str) -> str:
+    """A text as an SQL literal, for ATTACH, which takes no bound parameters."""
+    return "'" + text.replace("'", "''") + "'"
 
-    The storage version is readable by DuckDB 1.5 and 2.x alike: 2.x would otherwise write a form that 1.5 refuses.
-    A file that is there keeps its own.
+
+def database(number: int) -> str:
+    """The name of an attached file; 0 is the database in memory."""
+    return f"store_{number:d}" if number else "memory"
+
+
+def _attach_statement(path: str, number: int, read_only: bool, new: bool) -> str:
+    """The storage version of a new file is readable by DuckDB 1.5 and 2.x alike: 2.x would otherwise write a form that
+    1.5 refuses. A file that is there keeps its own.
     """
-    quoted = path.replace("'", "''")
-    options = "STORAGE_VERSION 'v1.5.0'" if new else "READ_ONLY" if read_only else "READ_WRITE"
-    return f"ATTACH '{quoted}' AS {name} ({options})"
+    if new:
+        return f"ATTACH {quoted(path)} AS {database(number)} (STORAGE_VERSION 'v1.5.0')"
+    if read_only:
+        return f"ATTACH {quoted(path)} AS {database(number)} (READ_ONLY)"
+    return f"ATTACH {quoted(path)} AS {database(number)} (READ_WRITE)"
 
 
 class Duck:
@@ -232,26 +242,26 @@ class Duck:
         if self._closed:
             raise StoreUnavailable("the store is closed: open it again")
         if self._own is not None:
-            with self._cursor(self._own, "memory", False) as cursor:
+            with self._cursor(self._own, 0, False) as cursor:
                 yield cursor, False
             return
         self._make_folder()
         if not os.path.exists(self.path):
             self._checked = False  # a file that was taken away is made anew
-        instance, name, read_only = _engine.attach(self.path, self.wait)
+        instance, number, read_only = _engine.attach(self.path, self.wait)
         try:
-            with self._cursor(instance, name, read_only) as cursor:
+            with self._cursor(instance, number, read_only) as cursor:
                 yield cursor, read_only
         finally:
             _engine.detach(self.path)
 
     @contextmanager
     def _cursor(
-        self, instance: duckdb.DuckDBPyConnection, name: str, read_only: bool
+        self, instance: duckdb.DuckDBPyConnection, number: int, read_only: bool
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         cursor = instance.cursor()
         try:
-            cursor.execute(f"USE {name}")
+            cursor.execute(f"USE {database(number)}")
             with self._turns.preparing:
                 if not self._checked:
                     _prepare(cursor, read_only)
