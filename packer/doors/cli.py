@@ -322,6 +322,25 @@ def export(state: Globals, /, file: str, everybody: bool) -> None:
         state.note(f"{count} lines")
 
 
+# ---- servers
+
+
+@cli.command()
+@click.option("--profile", default="public", show_default=True, help="how to answer; internal gives structures too")
+@click.pass_obj
+def mcp(state: Globals, /, profile: str) -> None:
+    """Serve MCP over stdio: tools, a prompt and records for coding agents."""
+    from .mcp_hello import require_sdk
+    from .mcp_stdio import serve_stdio
+
+    require_sdk()
+    if profile != "public":  # known to be there; looking at it costs a fifth of a second before the first answer
+        from ..profile import load_profile
+
+        load_profile(profile)
+    serve_stdio(state.open, profile)
+
+
 # ---- the store
 
 

@@ -8,6 +8,18 @@ from types import MappingProxyType
 FULL_CONTENT_CHARS = 200_000
 """Characters of whole rows in one answer of a recall with `full_content`; rows past it are previews."""
 
+ANSWER_TOKENS = 25_000
+"""Tokens of one serialized answer of a tool: Claude Code refuses or spills what is longer (MCP output limits)."""
+
+ROWS_TOKENS = 6_000
+"""Tokens of an answer with rows where the caller gives no ceiling."""
+
+LEAST_TOKENS, MOST_TOKENS = 500, 24_000
+"""The ceilings that a caller may give for an answer with rows: the frame of an answer fits into the smaller one."""
+
+PREVIEW_TOKENS, EXCERPT_TOKENS = 125, 200
+"""Tokens of preview and excerpt of one row beyond ASCII: what 500 and 800 characters of English prose take."""
+
 HOSTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
         # Hook output above 10,000 characters is replaced by a preview of 2,000 (Claude Code hooks reference, "JSON

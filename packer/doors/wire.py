@@ -59,7 +59,7 @@ def recall_document(
             messages.append(row_document(row.record, row.confidence))
         else:
             over = over or full_content
-            messages.append(_shortened(row, query, settings))
+            messages.append(shortened(row, query, settings))
     if order == "best_last":
         messages.reverse()
     document: dict[str, Any] = {"messages": messages}
@@ -72,7 +72,8 @@ def recall_document(
     return document
 
 
-def _shortened(row: Row, query: str, settings: Settings) -> dict[str, Any]:
+def shortened(row: Row, query: str, settings: Settings) -> dict[str, Any]:
+    """A row as preview and, where it was cut, the passages that match; a short one whole."""
     document = row_document(row.record, row.confidence)
     document["content"], cut = preview(row.content, settings.preview_chars)
     if cut:

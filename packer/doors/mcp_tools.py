@@ -1,0 +1,351 @@
+"""The tools of the MCP door as data: names, descriptions, schemas, and what each does with a memory.
+
+Nothing here knows the protocol; `mcp_server` carries the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Forbidden, InvalidField
+from ..profile import Profile, with_defaults
+from ..request import MAX_ITEMS, MAX_TOKENS, PackRequest
+from ..service import MAX_REFS, ContextPacks
+from .arguments import checked
+from .bounded import compact, contents_within, result_of, rows_within
+from .limits import ANSWER_TOKENS, LEAST_TOKENS, MOST_TOKENS, ROWS_TOKENS
+from .wire import pack_document
+
+Schema = dict[str, Any]
+Arguments = dict[str, Any]
+
+MAX_ROWS = 50  # rows of one answer; `more` says how many are left
+FORGET_MODES = ("soft_delete", "hard_delete", "redact")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool says: always a text; `document` is the same as a structure where there is one."""
+
+    text: str
+    document: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `run` gets checked arguments; `output` is the schema of the structure, given by profiles that answer
+    with structures."""
+
+    name: str
+    description: str
+    arguments: Schema
+    output: Schema
+    run: Callable[[ContextPacks, Arguments], Answer]
+    read_only: bool = True
+    destructive: bool = False
+
+    def call(self, packs: Callable[[], ContextPacks], given: Mapping[str, Any]) -> Answer:
+        """Check the arguments, then open the memory and answer. Raises ContextPacksError."""
+        arguments = checked(self.arguments, given)
+        memory = packs()
+        agent = arguments.pop("agent_id", memory.viewer.agent_id)
+        if agent != memory.viewer.agent_id:
+            raise Forbidden("agent_id: this connection speaks for another agent; leave it out", field="agent_id")
+        return self.run(memory, arguments)
+
+
+def tools(profile: Profile) -> tuple[Tool, ...]:
+    """The tools of a profile: seven, of which only `recall_context` differs."""
+    return (
+        _recall_context(profile),
+        Tool(
+            "recall",
+            _told(
+                f"""
+                Stored records that bear on `query`, best first, as rows: ref, content (at most 500 characters; of a
+                longer record `excerpt` has the passages that match), source, timestamp, confidence. Use it to look at
+                single memories and their refs. To start a task use recall_context, which reads better and costs less;
+                for only certain matches search_memory. Give what you already have as exclude_contents or exclude_ids.
+                full_content brings whole rows, up to 200,000 characters. The answer keeps to max_tokens ({ROWS_TOKENS},
+                with full_content {MOST_TOKENS}; at most {MOST_TOKENS}); refs in `deferred` found no room: get_contents.
+                `more` counts further rows: call again with the refs you have as exclude_ids."""
+            ),
+            _object(
+                {**_QUERY, **_ROWS, "exclude_contents": _TEXTS, "full_content": _FLAG, **_FILTERS, **_AGENT}, "query"
+            ),
+            _MESSAGES,
+            lambda packs, given: _recall(packs, profile, given),
+        ),
+        Tool(
+            "recall_with_context",
+            _told(
+                f"""
+                As recall, when you hold a conversation: give its messages as external_context. Stored rows that say the
+                same are left out; the conversation comes back behind the rows, trimmed, without refs. Not for a
+                question on its own: recall. Keeps to max_tokens ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
+            ),
+            _object(
+                {
+                    **_QUERY,
+                    "external_context": {
+                        "type": "array",
+                        "items": {"type": ["string", "object"]},
+                        "description": "texts, or objects with content and optional role, source, timestamp, id",
+                    },
+                    **_ROWS,
+                    "exclude_contents": _TEXTS,
+                    "full_content": _FLAG,
+                    **_FILTERS,
+                    **_AGENT,
+                },
+                "query",
+                "external_context",
+            ),
+            _MESSAGES,
+            lambda packs, given: _recall(packs, profile, given),
+        ),
+        Tool(
+            "get_contents",
+            _told(
+                f"""
+                Whole records by ref (mem:1, ep:2), in the order asked for, 1 to {MAX_REFS} refs. Use it for refs that
+                recall_context, recall or search_memory showed shortened. It does not search. Refs that name nothing you
+                may see are in `missing`. Keeps to max_tokens (at most and unless given {MOST_TOKENS}); records that do
+                not fit are in `deferred`, never cut."""
+            ),
+            _object(
+                {
+                    "refs": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_REFS},
+                    "max_tokens": _MOST,
+                    **_AGENT,
+                },
+                "refs",
+            ),
+            _CONTENTS,
+            _get_contents,
+        ),
+        Tool(
+            "search_memory",
+            _told(
+                f"""
+                Only records that really contain the words of `query`, as rows like those of recall; an empty answer
+                means that there are none. Use it to check whether something is stored, before you remember or forget
+                it; query * lists the newest. For what merely bears on a question use recall. Keeps to max_tokens
+                ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
+            ),
+            _object({"query": {"type": "string", "minLength": 1}, **_ROWS, **_FILTERS}, "query"),
+            _MESSAGES,
+            lambda packs, given: _search(packs, profile, given),
+        ),
+        Tool(
+            "remember",
+            _told(
+                """
+                Keep one fact, decision or event for later sessions. Write it so that it can be understood alone: names,
+                reasons, dates; one subject a record. Not for secrets, nor for what the files of the project say
+                already. The same content at the same path gives the id that is there (status existing). supersedes
+                names a ref that this replaces."""
+            ),
+            _object(
+                {
+                    "content": {"type": "string", "minLength": 1},
+                    "path": {"type": "string", "description": "where it belongs, such as project/decisions"},
+                    "memory_type": {"type": "string", "description": "decision, task, fact, ..."},
+                    "title": _TEXT,
+                    "scope": _TEXT,
+                    "idempotency_key": {"type": "string", "description": "the same key never writes twice"},
+                    "supersedes": _TEXT,
+                    "expires_at": {"type": "string", "description": "RFC 3339"},
+                    "pinned": {"type": "boolean", "description": "part of every restore"},
+                },
+                "content",
+            ),
+            _object({"id": _TEXT, "status": _TEXT, "version": {"type": "integer"}, "notes": _TEXTS}, "id", "status"),
+            _remember,
+            read_only=False,
+        ),
+        Tool(
+            "forget",
+            _told(
+                """
+                Forget one record of your own by its ref, only when asked to or when it is wrong; to replace one,
+                remember with supersedes. soft_delete hides it, hard_delete erases its text, redact erases the text and
+                leaves the record. The ref is never used again."""
+            ),
+            _object(
+                {"ref": _TEXT, "mode": {"type": "string", "enum": list(FORGET_MODES), "default": "soft_delete"}}, "ref"
+            ),
+            _object({"id": _TEXT, "status": _TEXT}, "id", "status"),
+            _forget,
+            read_only=False,
+            destructive=True,
+        ),
+    )
+
+
+def _told(text: str) -> str:
+    """A description without the line breaks of this file."""
+    return " ".join(text.split())
+
+
+# ---- schemas
+
+
+def _object(properties: Schema, *required: str) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _whole(least: int, most: int, default: int | None = None) -> Schema:
+    schema: Schema = {"type": "integer", "minimum": least, "maximum": most}
+    return schema if default is None else {**schema, "default": default}
+
+
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
+_FLAG: Schema = {"type": "boolean"}
+_QUERY: Schema = {"query": _TEXT}
+_MOST = _whole(LEAST_TOKENS, MOST_TOKENS)
+_ROWS: Schema = {"limit": _whole(0, MAX_ROWS, 10), "max_tokens": _MOST}
+_FILTERS: Schema = dict.fromkeys(("path", "memory_type", "scope", "since", "until"), _TEXT) | {"exclude_ids": _TEXTS}
+_AGENT: Schema = {"agent_id": _TEXT}
+_MESSAGES: Schema = {
+    "type": "object",
+    "properties": {
+        "messages": {"type": "array", "items": {"type": "object", "required": ["content"]}},
+        "deferred": _TEXTS,
+    },
+    "required": ["messages"],
+}
+_CONTENTS: Schema = {**_MESSAGES, "required": ["messages", "missing"]}
+_PACK: Schema = {
+    "type": "object",
+    "properties": {
+        "version": _TEXT,
+        "retrieval_plan": {"type": "object"},
+        "budget": {"type": "object", "required": ["used_items", "used_tokens", "encoding", "state"]},
+        "items": {"type": "array", "items": {"type": "object", "required": ["id"]}},
+        "decisions": {"type": "array", "items": {"type": "object", "required": ["id", "reason"]}},
+        "context_text": _TEXT,
+    },
+    "required": ["version", "retrieval_plan", "budget", "items", "decisions", "context_text"],
+}
+
+
+# ---- recall_context
+
+
+def _recall_context(profile: Profile) -> Tool:
+    limits = with_defaults(PackRequest(), profile)
+    public = profile.answer == "text"
+    properties: Schema = {
+        "query": {"type": "string", "minLength": 1} if public else _TEXT,
+        "max_items": _whole(1, MAX_ITEMS, limits.max_items),
+        "max_tokens": _whole(1, MAX_TOKENS, limits.max_tokens),
+    }
+    told = "as text: `Reference:` lines with ids, then numbered sections." if public else "as sections and numbers."
+    if not public:
+        names = ("scope", "bucket", "team_id", "path", "memory_type", "status", "source", "since", "until", "as_of")
+        properties |= {
+            "max_chars": {"type": "integer", "minimum": 1},
+            **dict.fromkeys(names, _TEXT),
+            "history": _FLAG,
+            "exclude_contents": _TEXTS,
+            "exclude_ids": _TEXTS,
+        }
+        told += " A blank query restores a session: pinned, open work, recent decisions."
+    return Tool(
+        "recall_context",
+        _told(
+            f"""What is stored that bears on `query`, packed into a ceiling of tokens, {told} Use it first when you
+            start a session or task, or when earlier decisions, preferences or events may matter. Not for one known
+            record (get_contents), nor to check whether something is stored (search_memory). Ask in the words of the
+            task. At most max_tokens ({limits.max_tokens} unless given, {MAX_TOKENS} at most) and max_items. Where
+            something was shortened or dropped the answer says so: ask again with more tokens, or get_contents with
+            the ids."""
+        ),
+        _object(properties, *(["query"] if public else [])),
+        _PACK,
+        lambda packs, given: _pack(packs, profile, given),
+    )
+
+
+def _pack(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
+    """The pack. Its text stands in the structure too; where both are more than one answer may hold, only there.
+
+    Where even that is too long (many items with much provenance), the pack is asked for again with fewer tokens: its
+    budget says with how many.
+    """
+    while True:
+        pack = packs.recall_context(profile=profile.name, **given)
+        if profile.answer == "text":
+            answer = Answer(pack.text)
+            if packs.count_tokens(compact(result_of(pack.text))) <= ANSWER_TOKENS:
+                return answer
+        else:
+            answer = fitting(packs, pack.text, pack_document(pack, profile.name))
+            if packs.count_tokens(compact(result_of(answer.text, answer.document))) <= ANSWER_TOKENS:
+                return answer
+        if pack.budget.max_tokens == 1:
+            raise InvalidField(f"query: the answer is above {ANSWER_TOKENS} tokens; ask for less", field="query")
+        given = {**given, "max_tokens": pack.budget.max_tokens * 3 // 4}
+
+
+def fitting(packs: ContextPacks, text: str, document: dict[str, Any]) -> Answer:
+    """Text and structure, or the structure with a short text where both are above the ceiling of one answer."""
+    if packs.count_tokens(compact(result_of(text, document))) <= ANSWER_TOKENS:
+        return Answer(text, document)
+    return Answer("The answer stands in the structured content; ask with a smaller max_tokens for a text.", document)
+
+
+# ---- rows
+
+
+def _recall(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
+    full = given.pop("full_content", False)
+    most = given.pop("max_tokens", MOST_TOKENS if full else ROWS_TOKENS)
+    query, exclude = given["query"], given.pop("exclude_contents", [])
+    context = given.pop("external_context", None)
+    rows = (
+        packs.recall(**given, exclude_contents=exclude)
+        if context is None
+        else packs.recall_with_context(external_context=context, **given, exclude_contents=exclude)
+    )
+    document = rows_within(
+        rows, query, packs.settings, count=packs.count_tokens, max_tokens=most, full_content=full, order=profile.order
+    )
+    return fitting(packs, compact(document), document)
+
+
+def _search(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
+    most = given.pop("max_tokens", ROWS_TOKENS)
+    rows = packs.search_memory(**given)
+    document = rows_within(
+        rows, given["query"], packs.settings, count=packs.count_tokens, max_tokens=most, order=profile.order
+    )
+    return fitting(packs, compact(document), document)
+
+
+def _get_contents(packs: ContextPacks, given: Arguments) -> Answer:
+    contents = packs.get_contents(given["refs"])
+    document = contents_within(contents, count=packs.count_tokens, max_tokens=given.get("max_tokens", MOST_TOKENS))
+    return fitting(packs, compact(document), document)
+
+
+# ---- writes
+
+
+def _remember(packs: ContextPacks, given: Arguments) -> Answer:
+    written = packs.remember(**given)
+    status = "created" if written.created else "existing"
+    document: dict[str, Any] = {"id": written.id, "status": status, "version": written.version}
+    if written.notes:
+        document["notes"] = list(written.notes)
+    return Answer(compact(document), document)
+
+
+def _forget(packs: ContextPacks, given: Arguments) -> Answer:
+    mode = given.get("mode", "soft_delete")
+    document = {"id": packs.forget(given["ref"], mode), "status": mode}
+    return Answer(compact(document), document)
