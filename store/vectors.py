@@ -344,16 +344,10 @@ def arm(session: Session, question: Question, where: Where, depth: int, plan: di
 
 
 def _similarities(session: Session, question: Question, where: Where) -> tuple[Ints, Ints, Floats]:
-    """Version, passage and cosine of every stored vector, in no order; `vid` 0 is the background.
-
-    The dot products are sums of integers below 2²⁴, which are exact in any order: the same store and question give
-    the same bits on every machine.
-    """
+    """Version, passage and cosine of every stored vector, in no order; `vid` 0 is the background."""
     assert question.vector is not None
     dimensions = len(question.vector)
-    total = float(np.abs(question.vector).sum(dtype=np.float64))
-    factor = (_EXACT / 127 - dimensions / 2 - 1) / total if total else 1.0
-    asked = np.rint(question.vector * factor).astype(np.float32)
+    asked, factor = integers(question.vector)
     kind = layout(dimensions)
     floats = np.empty((_BLOCK, dimensions), np.float32)
     vids: list[int] = []
@@ -380,6 +374,17 @@ def _similarities(session: Session, question: Question, where: Where) -> tuple[I
     similarity = np.concatenate(parts).astype(np.float64) / factor
     told = ~np.isnan(similarity)
     return np.repeat(np.array(vids), repeat)[told], pas[told], similarity[told]
+
+
+def integers(vector: Vectors) -> tuple[Vectors, float]:
+    """A vector in steps, float32[d] of whole numbers, and the steps to 1.
+
+    The dot product with int8[d] is a sum of integers below 2²⁴, exact in float32 in any order: the same store and
+    question give the same bits on every machine.
+    """
+    total = float(np.abs(vector).sum(dtype=np.float64))
+    factor = (_EXACT / 127 - len(vector) / 2 - 1) / total if total else 1.0
+    return np.rint(vector.astype(np.float64) * factor).astype(np.float32), factor
 
 
 def standard(values: Floats) -> Floats:
