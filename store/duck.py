@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -164,13 +164,32 @@ class _Engine:
         if path in self._files:
             number, read_only, users = self._files[path]
         else:
-            new = not os.path.exists(path)
-            read_only = not new and not os.access(path, os.W_OK)
             self._numbers += 1
             number, users = self._numbers, 0
-            self._instance.execute(_attach_statement(path, number, read_only, new))
+            if not os.path.exists(path):
+                self._make(self._instance, path, number)
+            read_only = not os.access(path, os.W_OK)
+            self._instance.execute(_attach_statement(path, number, read_only, False))
         self._files[path] = number, read_only, users + 1
         return self._instance, number, read_only
+
+    def _make(self, instance: duckdb.DuckDBPyConnection, path: str, number: int) -> None:
+        """Make a file that appears whole: another process, or a kill, must never meet half of one."""
+        draft = f"{path}.{os.getpid()}-{number}.new"
+        try:
+            instance.execute(_attach_statement(draft, number, False, True))
+            instance.execute(f"DETACH {database(number)}")
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                return  # another process was faster
+            except OSError:  # a file system without hard links
+                if not os.path.exists(path):
+                    os.rename(draft, path)
+        finally:
+            for left in (draft, f"{draft}.wal"):
+                with suppress(FileNotFoundError):
+                    os.unlink(left)
 
     def detach(self, path: str) -> None:
         """One user less; the last one lets go of the file."""

@@ -51,8 +51,7 @@ def at_once(works: list[Callable[[], None]]) -> list[BaseException]:
 
 
 def test_four_processes_lose_nothing(kit: Any) -> None:
-    """Four processes × 100 writes at the same time: every answered id is there, once, with its own text."""
-    kit.store(mode="shared").probe()
+    """Four processes × 100 writes at the same time, from the first on: every answered id is there with its own text."""
     writers = [start(WRITER, kit.path, name, 100) for name in "abcd"]
     for writer in writers:
         assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
@@ -72,6 +71,39 @@ def test_four_processes_lose_nothing(kit: Any) -> None:
     found = {line["id"]: line["content"] for line in store.export()}
     assert found == answered
     assert set(found) == {f"mem:{n}" for n in range(1, 401)}
+
+
+MAKER = """
+import sys
+from context_packs.store.base import Viewer
+from context_packs.store.duckstore import DuckStore
+
+print("ready", flush=True)
+for line in sys.stdin:
+    DuckStore(line.strip()).remember_many([{"content": sys.argv[1]}], Viewer("planner"))
+    print("done", flush=True)
+"""
+
+
+def test_two_processes_may_make_the_file_at_once(kit: Any) -> None:
+    """Whoever comes first makes the file, the other finds it whole: again and again, and nothing else is left."""
+    makers = [start(MAKER, name) for name in ("one", "other")]
+    for maker in makers:
+        assert maker.stdout is not None and maker.stdout.readline() == "ready\n"
+    for n in range(15):
+        path = kit.folder / f"{n}.duckdb"
+        for maker in makers:
+            assert maker.stdin is not None
+            maker.stdin.write(f"{path}\n")
+            maker.stdin.flush()
+        for maker in makers:
+            assert maker.stdout is not None and maker.stdout.readline() == "done\n", maker.communicate()[1]
+        store = kit.store(path)
+        assert sorted(line["content"] for line in store.export()) == ["one", "other"]
+        store.close()
+    for maker in makers:
+        assert maker.communicate(timeout=60) == ("", "")
+    assert sorted(file.name for file in kit.folder.iterdir()) == sorted(f"{n}.duckdb" for n in range(15))
 
 
 @pytest.mark.parametrize("mode", ["shared", "exclusive"])
