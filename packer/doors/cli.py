@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -320,6 +321,66 @@ def export(state: Globals, /, file: str, everybody: bool) -> None:
         say_json({"lines": count})
     else:
         state.note(f"{count} lines")
+
+
+# ---- coding agents
+
+
+@cli.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.argument("host")
+@click.argument("event")
+@click.option("--foreground", is_flag=True, help="import a transcript here, not in a process of its own")
+@click.pass_obj
+def hook(state: Globals, /, host: str, event: str, foreground: bool) -> None:
+    """Answer EVENT of HOST (claude-code or codex): its JSON on stdin, memory on stdout. Never fails the session."""
+    from .hooks import run_hook
+
+    store = None if state.store is None else as_path(state.store)
+    answer, fault = run_hook(host, event, standard_input, store, state.agent, foreground=foreground)
+    if answer:
+        say(answer)
+    if fault:
+        state.note(f"context-packs hook: {fault}")
+
+
+@cli.command("install-hooks")
+@click.argument("host", type=click.Choice(["claude-code", "codex"]))
+@click.option("--project", is_flag=True, help="into this project's settings, not into yours")
+@click.option("--remove", is_flag=True, help="take our hooks out again")
+@click.option("--yes", is_flag=True, help="write without asking")
+@click.option("--dry-run", is_flag=True, help="only show the change")
+@click.pass_obj
+def install_hooks(state: Globals, /, host: str, project: bool, remove: bool, yes: bool, dry_run: bool) -> None:
+    """Put our hooks into the settings of HOST: shows the change, then asks. Everything else in the file stays."""
+    from .install import plan, write
+
+    options = {"--store": state.store and os.path.abspath(as_path(state.store)), "--agent": state.agent}
+    change = plan(
+        host,
+        home=Path.home(),
+        folder=os.getcwd(),
+        environment=os.environ,
+        project=project,
+        remove=remove,
+        options={name: value for name, value in options.items() if value},
+    )
+    if change.needed and not state.json:
+        say(change.diff())
+    writes = change.needed and not dry_run
+    if writes and not yes:
+        if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+            raise InvalidField("yes: nothing was written: add --yes to make this change", field="yes")
+        click.confirm(f"Write {change.shown}?", abort=True, err=True)
+    if writes:
+        write(change)
+    if state.json:
+        say_json({"file": change.shown, "changed": change.needed, "written": writes, "diff": change.diff()})
+    elif not change.needed:
+        state.note(f"{change.shown}: nothing to change")
+    elif writes:
+        state.note(f"{change.shown}: written")
+    if writes and host == "codex" and not remove:
+        state.note("note: Codex asks you to review new hooks before it runs them")
 
 
 # ---- servers
