@@ -257,3 +257,23 @@ def test_installing_and_removing_gives_the_file_back(
     assert {name: value[name] for name in others} == others
     without = edited(with_ours, "claude-code", dict.fromkeys(wanted), "f")
     assert json.loads(without) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("said", "code", "written"), [(b"y\n", 0, True), (b"n\n", 130, False), (b"\n", 130, False)])
+def test_on_a_terminal_it_asks(home: Path, said: bytes, code: int, written: bool) -> None:
+    """The change is shown and the question asked; only a yes writes."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, said)
+        command = [COMMAND, "install-hooks", "claude-code"]
+        ran = subprocess.run(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, check=False)
+        told = os.read(ours, 10_000)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (ran.returncode, ran.stdout.startswith(b"--- /dev/null\n")) == (code, True)
+    assert b"Write ~/.claude/settings.json? [y/N]" in told
+    assert (home / FILES["claude-code"]).exists() == written
