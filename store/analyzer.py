@@ -324,6 +324,12 @@ def query_terms(text: str) -> tuple[str, ...]:
     return kept or tuple(terms)
 
 
+def content_weight(term: str) -> float:
+    """Return how much a query term says of its own, 0 to 1: bigrams of hiragana are mostly grammar (のは, です)."""
+    hiragana = sum("\u3041" <= char <= "\u309f" for char in term)
+    return 1.0 if not hiragana else 0.6 if hiragana < len(term) else 0.3
+
+
 def signature(text: str) -> bytes:
     """Return what a text says as a sorted array of at most 256 distinct keys, little-endian ``int64[n]``.
 

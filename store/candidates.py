@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import reads, vectors
-from .analyzer import query_speaker_terms, query_terms, term_key
+from .analyzer import content_weight, query_speaker_terms, query_terms, term_key
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
@@ -26,6 +26,9 @@ from .records import Record, id_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Passages that a store is taken to have besides its own when coverage weighs words: with one record in it, a word that
+# is there must not be common and one that is not must not be priceless.
+_BACKGROUND = 1000
 _HEADER_ONLY = 1e-6  # a record found by its title, path or type alone shows its beginning
 _LEAD_CHARS = 300  # of each record that a restore shows before it shows more of any
 _TAIL_PASSAGES = 8  # of an episode's end, and of what follows the beginning
@@ -43,7 +46,7 @@ class Scoring:
     record: float = 1.0  # share of the BM25 score of the whole record
     header: float = 1.0  # weight of a term in title, path or type, in occurrences
     speaker: float = 1.0  # standard deviations for a passage said by somebody whom the query names
-    gate: float = 0.19  # coverage that the best record needs for an answer at all
+    gate: float = 0.2  # coverage that the best record needs for an answer at all
     floor: float = 0.05  # coverage that every further record needs
 
 
@@ -52,8 +55,8 @@ class Evidence:
     """The postings of a query's terms in what may be seen, one entry each (arrays of equal length).
 
     `slot` is the index of the term, words first, speakers' names from `words` on; `vid` and `pas` say where, `tf` how
-    often, `len` is the length of the passage and `terms` that of the record, in terms. `totals` counts the records,
-    passages and terms of what was asked for.
+    often, `len` is the length of the passage and `terms` that of the record, in terms. `content` float64[words] says
+    how much of its own each word means (0 to 1); `totals` counts the records, passages and terms of what was asked for.
     """
 
     slot: Ints
@@ -63,6 +66,7 @@ class Evidence:
     len: Floats
     terms: Floats
     words: int
+    content: Floats
     totals: tuple[int, int, int]
 
 
@@ -71,7 +75,7 @@ class Scores:
     """First round: BM25 of every passage and record that has a word of the query.
 
     `vids` int64[n] ascending, `row` the record of each posting (index into `vids`); `whole`, `rough` float64[n];
-    `pas` int64[m] ascending with `value` float64[m]; `weight` float64[words] is the idf of each word among passages.
+    `pas` int64[m] ascending with `value` float64[m]; `share` float64[words] is what each word counts in coverage.
     """
 
     vids: Ints
@@ -81,7 +85,7 @@ class Scores:
     found: NDArray[np.bool_]
     pas: Ints
     value: Floats
-    weight: Floats
+    share: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,9 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
     body = word & in_text
     slot, pas = found.slot[body], found.pas[body]
 
-    weight = idf(np.bincount(slot, minlength=words).astype(np.float64), passages)
+    df = np.bincount(slot, minlength=words).astype(np.float64)
+    weight = idf(df, passages)
+    share = idf(df, passages + _BACKGROUND) * found.content
     impact = bm25(weight[slot], found.tf[body], found.len[body], terms / max(passages, 1), scoring.k1, scoring.b)
     passage, at = _numbered(pas)
     value: Floats = np.bincount(at, weights=impact, minlength=len(passage)).astype(np.float64)
@@ -133,7 +139,7 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
 
     best = np.zeros(n)
     np.maximum.at(best, np.searchsorted(vids, passage, side="right") - 1, value)
-    return Scores(vids, row, whole, best + scoring.record * whole, best > 0, passage, value, weight)
+    return Scores(vids, row, whole, best + scoring.record * whole, best > 0, passage, value, share)
 
 
 def rank(found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scoring) -> Ranked:
@@ -183,8 +189,8 @@ def rank(found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scorin
     header = np.zeros((len(top), found.words), dtype=bool)
     header[here[head], slot[head]] = True
     coverage = np.zeros(len(top))
-    np.maximum.at(coverage, owner, (window | header[owner]) @ first.weight)
-    coverage /= max(float(first.weight.sum()), 1e-9)
+    np.maximum.at(coverage, owner, (window | header[owner]) @ first.share)
+    coverage /= max(float(first.share.sum()), 1e-9)
 
     best = np.zeros(len(top))
     np.maximum.at(best, owner, value)
@@ -301,6 +307,7 @@ def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.
         len=hits["len"].astype(np.float64),
         terms=hits["terms"].astype(np.float64),
         words=len(words),
+        content=np.array([content_weight(word) for word in words]),
         totals=reads.totals(session, where),
     )
 

@@ -35,7 +35,7 @@ Mode = Literal["shared", "exclusive"]
 Row = tuple[Any, ...]
 Params = Mapping[str, Any] | None
 
-_CONFIG = {"memory_limit": "200MB"}
+_MEMORY_LIMIT = "160MB"  # of DuckDB's own memory in a process, however large its files are
 _MEMORY = ":memory:"
 _HELD = re.compile("could not set lock|conflicting lock|unique file handle conflict|used by another process")
 _NOT_OURS = "the file is a DuckDB database but not a context-packs store: name another path"
@@ -160,7 +160,12 @@ class _Engine:
 
     def _attached(self, path: str) -> tuple[duckdb.DuckDBPyConnection, int, bool]:
         if self._instance is None:
-            self._instance = duckdb.connect(_MEMORY, config=dict(_CONFIG))
+            # What does not fit spills beside the store, as DuckDB does by itself for a file it opens.
+            config: dict[str, str | bool | int | float | list[str]] = {
+                "memory_limit": _MEMORY_LIMIT,
+                "temp_directory": path + ".tmp",
+            }
+            self._instance = duckdb.connect(_MEMORY, config=config)
         if path in self._files:
             number, read_only, users = self._files[path]
         else:
@@ -246,7 +251,7 @@ class Duck:
         self._turns = Turns() if self.in_memory else _engine.turns(self.path)
         self._checked = False
         self._closed = False
-        self._own = duckdb.connect(_MEMORY, config=dict(_CONFIG)) if self.in_memory else None
+        self._own = duckdb.connect(_MEMORY, config={"temp_directory": ""}) if self.in_memory else None
         if self.mode == "exclusive":
             with self._session():  # makes and migrates the file
                 pass
