@@ -31,7 +31,8 @@ def checked(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, An
     for name in given:
         if name not in properties:
             known = ", ".join(properties)
-            raise InvalidField(f"{_shown(name)}: unknown argument; known are {known}", field=name)
+            shown = name if name.isidentifier() and name.isascii() and len(name) <= 40 else _shown(name)
+            raise InvalidField(f"{shown}: unknown argument; known are {known}", field=name)
     for name in schema.get("required", ()):
         if name not in given:
             raise InvalidField(f"{name}: is missing", field=name)

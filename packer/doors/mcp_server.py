@@ -6,6 +6,7 @@ Protocol: Model Context Protocol, revisions 2024-11-05 to 2026-07-28 as far as t
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,7 @@ from ..errors import ContextPacksError, InvalidField, row_for
 from ..profile import Profile, load_profile
 from ..service import ContextPacks
 from ..tokens import well_formed
+from .bounded import compact
 from .mcp_hello import INSTRUCTIONS, NAME, REPAIRED, VERSION
 from .mcp_tools import Answer, Tool, tools
 
@@ -51,9 +53,7 @@ class _Door:
 
     def __init__(self, packs: PacksFactory, profile: Profile) -> None:
         self._packs = packs
-        self._profile = profile
         self._tools = {tool.name: tool for tool in tools(profile)}
-        self._structured = profile.answer == "pack"
         self._threads: anyio.CapacityLimiter | None = None
 
     def server(self) -> Server[Any]:
@@ -89,7 +89,7 @@ class _Door:
             name=tool.name,
             description=tool.description,
             input_schema=tool.arguments,
-            output_schema=tool.output if self._structured else None,
+            output_schema=tool.output if tool.structured else None,
             annotations=types.ToolAnnotations(
                 read_only_hint=tool.read_only,
                 destructive_hint=tool.destructive,
@@ -108,10 +108,10 @@ class _Door:
         except Exception as error:
             return _failed(error)
         if not tool.read_only and (ctx.meta or {}).get(REPAIRED):
-            answer = _noted(answer)
+            answer = _noted(answer, tool.structured)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=well_formed(answer.text))],
-            structured_content=answer.document if self._structured else None,
+            structured_content=answer.document,
         )
 
     # -- the prompt ------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class _Door:
     async def list_prompts(self, ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         prompt = types.Prompt(
             name=PROMPT,
-            description="What a session should know: pinned records, open work, recent decisions; or what bears on a task.",
+            description="What a session should know: pinned records, open work, decisions; or what bears on a task.",
             arguments=[types.PromptArgument(name="task", description="what the session is about", required=False)],
         )
         return types.ListPromptsResult(prompts=[prompt])
@@ -130,7 +130,9 @@ class _Door:
         given = dict(params.arguments or {})
         task = given.pop("task", "")
         if given:
-            raise MCPError(types.INVALID_PARAMS, f"{ascii(min(given))[:60]}: unknown argument; known is task")
+            raise MCPError(
+                types.INVALID_PARAMS, f"{ascii(min(given)).strip(chr(39))[:60]}: unknown argument; known is task"
+            )
         text = await self._read(lambda: self._packs().recall_context(task, profile="session_start").text)
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
@@ -190,9 +192,8 @@ def _line(error: ContextPacksError) -> str:
     return well_formed(" ".join(str(error).split()))
 
 
-def _noted(answer: Answer) -> Answer:
+def _noted(answer: Answer, structured: bool) -> Answer:
     """The answer to a write whose request was repaired on the way in, with a note on that."""
-    from .bounded import compact
-
-    document = {**(answer.document or {}), "notes": [*(answer.document or {}).get("notes", []), _NOTE]}
-    return Answer(compact(document), document)
+    document = json.loads(answer.text)
+    document["notes"] = [*document.get("notes", []), _NOTE]
+    return Answer(compact(document), document if structured else None)

@@ -6,7 +6,7 @@ Nothing here knows the protocol; `mcp_server` carries the answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import Forbidden, InvalidField
@@ -35,8 +35,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `run` gets checked arguments; `output` is the schema of the structure, given by profiles that answer
-    with structures."""
+    """One tool. `run` gets checked arguments; `output` is the schema of the structure, which comes beside the text
+    where the profile is `structured`."""
 
     name: str
     description: str
@@ -45,6 +45,7 @@ class Tool:
     run: Callable[[ContextPacks, Arguments], Answer]
     read_only: bool = True
     destructive: bool = False
+    structured: bool = False
 
     def call(self, packs: Callable[[], ContextPacks], given: Mapping[str, Any]) -> Answer:
         """Check the arguments, then open the memory and answer. Raises ContextPacksError."""
@@ -53,11 +54,19 @@ class Tool:
         agent = arguments.pop("agent_id", memory.viewer.agent_id)
         if agent != memory.viewer.agent_id:
             raise Forbidden("agent_id: this connection speaks for another agent; leave it out", field="agent_id")
-        return self.run(memory, arguments)
+        answer = self.run(memory, arguments)
+        if not self.structured or answer.document is None:
+            return Answer(answer.text)
+        return fitting(memory, answer.text, answer.document)
 
 
 def tools(profile: Profile) -> tuple[Tool, ...]:
-    """The tools of a profile: seven, of which only `recall_context` differs."""
+    """The tools of a profile: seven, of which only `recall_context` takes other arguments."""
+    structured = profile.answer == "pack"
+    return tuple(replace(tool, structured=structured) for tool in _tools(profile))
+
+
+def _tools(profile: Profile) -> tuple[Tool, ...]:
     return (
         _recall_context(profile),
         Tool(
@@ -66,7 +75,7 @@ def tools(profile: Profile) -> tuple[Tool, ...]:
                 f"""
                 Stored records that bear on `query`, best first, as rows: ref, content (at most 500 characters; of a
                 longer record `excerpt` has the passages that match), source, timestamp, confidence. Use it to look at
-                single memories and their refs. To start a task use recall_context, which reads better and costs less;
+                single memories and their refs. Not to start a task: recall_context reads better and costs less;
                 for only certain matches search_memory. Give what you already have as exclude_contents or exclude_ids.
                 full_content brings whole rows, up to 200,000 characters. The answer keeps to max_tokens ({ROWS_TOKENS},
                 with full_content {MOST_TOKENS}; at most {MOST_TOKENS}); refs in `deferred` found no room: get_contents.
@@ -132,7 +141,7 @@ def tools(profile: Profile) -> tuple[Tool, ...]:
                 f"""
                 Only records that really contain the words of `query`, as rows like those of recall; an empty answer
                 means that there are none. Use it to check whether something is stored, before you remember or forget
-                it; query * lists the newest. For what merely bears on a question use recall. Keeps to max_tokens
+                it; query * lists the newest. Not for what merely bears on a question: recall. Keeps to max_tokens
                 ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
             ),
             _object({"query": {"type": "string", "minLength": 1}, **_ROWS, **_FILTERS}, "query"),
@@ -162,7 +171,7 @@ def tools(profile: Profile) -> tuple[Tool, ...]:
                 },
                 "content",
             ),
-            _object({"id": _TEXT, "status": _TEXT, "version": {"type": "integer"}, "notes": _TEXTS}, "id", "status"),
+            _structure(id=_TEXT, status=_TEXT),
             _remember,
             read_only=False,
         ),
@@ -177,7 +186,7 @@ def tools(profile: Profile) -> tuple[Tool, ...]:
             _object(
                 {"ref": _TEXT, "mode": {"type": "string", "enum": list(FORGET_MODES), "default": "soft_delete"}}, "ref"
             ),
-            _object({"id": _TEXT, "status": _TEXT}, "id", "status"),
+            _structure(id=_TEXT, status=_TEXT),
             _forget,
             read_only=False,
             destructive=True,
@@ -194,12 +203,18 @@ def _told(text: str) -> str:
 
 
 def _object(properties: Schema, *required: str) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 
 def _whole(least: int, most: int, default: int | None = None) -> Schema:
     schema: Schema = {"type": "integer", "minimum": least, "maximum": most}
     return schema if default is None else {**schema, "default": default}
+
+
+def _structure(**properties: Schema) -> Schema:
+    """What an answer always has; it may have more."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 _TEXT: Schema = {"type": "string"}
@@ -210,27 +225,17 @@ _MOST = _whole(LEAST_TOKENS, MOST_TOKENS)
 _ROWS: Schema = {"limit": _whole(0, MAX_ROWS, 10), "max_tokens": _MOST}
 _FILTERS: Schema = dict.fromkeys(("path", "memory_type", "scope", "since", "until"), _TEXT) | {"exclude_ids": _TEXTS}
 _AGENT: Schema = {"agent_id": _TEXT}
-_MESSAGES: Schema = {
-    "type": "object",
-    "properties": {
-        "messages": {"type": "array", "items": {"type": "object", "required": ["content"]}},
-        "deferred": _TEXTS,
-    },
-    "required": ["messages"],
-}
-_CONTENTS: Schema = {**_MESSAGES, "required": ["messages", "missing"]}
-_PACK: Schema = {
-    "type": "object",
-    "properties": {
-        "version": _TEXT,
-        "retrieval_plan": {"type": "object"},
-        "budget": {"type": "object", "required": ["used_items", "used_tokens", "encoding", "state"]},
-        "items": {"type": "array", "items": {"type": "object", "required": ["id"]}},
-        "decisions": {"type": "array", "items": {"type": "object", "required": ["id", "reason"]}},
-        "context_text": _TEXT,
-    },
-    "required": ["version", "retrieval_plan", "budget", "items", "decisions", "context_text"],
-}
+_LIST: Schema = {"type": "array"}
+_MESSAGES: Schema = _structure(messages=_LIST)
+_CONTENTS: Schema = _structure(messages=_LIST, missing=_TEXTS)
+_PACK: Schema = _structure(
+    version=_TEXT,
+    retrieval_plan={"type": "object"},
+    budget={"type": "object", "required": ["used_items", "used_tokens", "encoding", "state"]},
+    items={"type": "array", "items": {"type": "object", "required": ["id"]}},
+    decisions=_LIST,
+    context_text=_TEXT,
+)
 
 
 # ---- recall_context
@@ -315,7 +320,7 @@ def _recall(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
     document = rows_within(
         rows, query, packs.settings, count=packs.count_tokens, max_tokens=most, full_content=full, order=profile.order
     )
-    return fitting(packs, compact(document), document)
+    return Answer(compact(document), document)
 
 
 def _search(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
@@ -324,13 +329,13 @@ def _search(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
     document = rows_within(
         rows, given["query"], packs.settings, count=packs.count_tokens, max_tokens=most, order=profile.order
     )
-    return fitting(packs, compact(document), document)
+    return Answer(compact(document), document)
 
 
 def _get_contents(packs: ContextPacks, given: Arguments) -> Answer:
     contents = packs.get_contents(given["refs"])
     document = contents_within(contents, count=packs.count_tokens, max_tokens=given.get("max_tokens", MOST_TOKENS))
-    return fitting(packs, compact(document), document)
+    return Answer(compact(document), document)
 
 
 # ---- writes
