@@ -33,7 +33,7 @@ from .tokens import TokenCounter, token_counter
 if TYPE_CHECKING:
     from context_packs.store.importers import ImportOptions, ImportReport
 
-DEPTH = 100  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
+DEPTH = 200  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
 MAX_LIMIT = 200  # rows of one recall or search
 MAX_REFS = 20  # refs of one get_contents
 STRICT = 0.5  # share of the query that a row of a strict search contains
@@ -158,6 +158,7 @@ class ContextPacks:
         `store.embedders`, or an object of your own. What is not given comes from the environment. Raises
         StoreUnavailable (and its leaves), InvalidField.
         """
+        _check_opening(path, agent_id, mode, teams, wait)
         settings = Settings.from_environment()
         counter = token_counter(encoding or settings.encoding, quick_start=quick_start)
         if embedder is None or isinstance(embedder, str):
@@ -229,11 +230,11 @@ class ContextPacks:
 
     def search_memory(self, query: str, limit: int = 10, **filters: Any) -> Rows:
         """Strict: rows that contain at least half of the query by weight, and nothing else. `"*"` lists the newest."""
-        if query.strip() == "*":
-            return self.recall("", limit, **filters)
-        if not query.strip():
+        if not isinstance(query, str) or not query.strip():
             raise InvalidField("query: is blank: give words to search for, or * to list", field="query")
         request = parse_request(query=query, **filters)
+        if query.strip() == "*":
+            return _rows(self._store.newest(request.filters(), self.viewer, _limited(limit)), limit)
         found = self._found(request.query, request.filters(), _limited(limit), request.exclude_contents)
         return _rows(found, limit, least=STRICT)
 
@@ -243,12 +244,12 @@ class ContextPacks:
 
     def get_contents(self, refs: Sequence[str]) -> Contents:
         """Whole records in request order, at most 20; a ref that names nothing visible goes to `missing`."""
-        if isinstance(refs, str) or not 1 <= len(refs) <= MAX_REFS:
+        if not isinstance(refs, list | tuple) or not 1 <= len(refs) <= MAX_REFS:
             raise InvalidField(f"refs: give a list of 1 to {MAX_REFS} ids", field="refs")
-        found = self._store.fetch([ref for ref in refs if parse_id(ref)], self.viewer)
+        wanted = list(dict.fromkeys(ref if isinstance(ref, str) else repr(ref)[:64] for ref in refs))
+        found = self._store.fetch([ref for ref in wanted if parse_id(ref)], self.viewer)
         return Contents(
-            tuple(found[ref] for ref in dict.fromkeys(refs) if ref in found),
-            tuple(ref for ref in dict.fromkeys(map(str, refs)) if ref not in found),
+            tuple(found[ref] for ref in wanted if ref in found), tuple(ref for ref in wanted if ref not in found)
         )
 
     # -- writes ----------------------------------------------------------------------------------------------------
@@ -262,6 +263,8 @@ class ContextPacks:
 
     def remember_many(self, records: Iterable[Mapping[str, Any]]) -> list[Written]:
         """Store records, a transaction per batch; results in order."""
+        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+            raise InvalidField("records: give an iterable of objects in the JSON Lines form", field="records")
         return [written for batch in self.remember_batches(records) for written in batch]
 
     def remember_batches(self, records: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
@@ -306,25 +309,37 @@ class ContextPacks:
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text in `encoding`, exact (an encoding name with a factor says that it is an estimate)."""
+        if not isinstance(text, str):
+            raise InvalidField(f"text: {type(text).__name__} is not text", field="text")
         return self._counter.count(text)
 
     def export(self, path: str | Path, *, everybody: bool = False) -> int:
         """Write all of the agent's records (or everybody's) as JSON Lines; returns the number of lines.
 
-        The file appears whole or not at all.
+        A file appears whole or not at all; a link is followed, and what is no regular file (a pipe, a device) is
+        written into.
         """
-        target = Path(path)
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            return self._write_lines(target, target, everybody=everybody)
         draft = target.with_name(target.name + ".part")
+        try:
+            count = self._write_lines(draft, target, everybody=everybody)
+            draft.replace(target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        return count
+
+    def _write_lines(self, file: Path, named: Path, *, everybody: bool) -> int:
         count = 0
         try:
-            with draft.open("w", encoding="utf-8", newline="\n") as out:
+            with file.open("w", encoding="utf-8", newline="\n") as out:
                 for line in self.export_lines(everybody=everybody):
                     out.write(json.dumps(line, ensure_ascii=False) + "\n")
                     count += 1
-            draft.replace(target)
         except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise InvalidField(f"file: can not write {target.name}: {error.strerror}", field="file") from error
+            raise InvalidField(f"file: can not write {named.name}: {error.strerror}", field="file") from error
         return count
 
     def export_lines(self, *, everybody: bool = False) -> Iterator[dict[str, Any]]:
@@ -338,6 +353,22 @@ class ContextPacks:
     def probe(self) -> None:
         """Try the write path for real; raises what a write would raise."""
         self._store.probe()
+
+
+def _check_opening(path: object, agent_id: object, mode: object, teams: object, wait: object) -> None:
+    """The arguments of `open`, each with an error that names it."""
+    if not (path is None or (isinstance(path, str | os.PathLike) and "\0" not in os.fspath(path))):
+        raise InvalidField("path: give a file path or :memory:", field="path")
+    if mode not in ("shared", "exclusive"):
+        raise InvalidField(f"mode: {str(mode)[:40]!r} is not shared or exclusive", field="mode")
+    if not isinstance(wait, int | float) or isinstance(wait, bool) or not 0 <= wait < 86_400:
+        raise InvalidField("wait: give seconds from 0, less than a day", field="wait")
+    if isinstance(teams, str | bytes) or not isinstance(teams, Sequence):
+        raise InvalidField("teams: give a list of team ids", field="teams")
+    for field, names in (("agent_id", [agent_id] if agent_id is not None else []), ("teams", teams)):
+        for name in names:
+            if not isinstance(name, str) or not name.strip() or not name.isprintable() or "|" in name:
+                raise InvalidField(f"{field}: {ascii(name)[:40]} is not one line of text without |", field=field)
 
 
 def _renamed(record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -59,6 +59,13 @@ STOP_WORDS: Final[frozenset[str]] = NEGATIONS | frozenset(
     whom whose why will with would yet you your yours yourself yourselves
     """.split()
 )
+# Words that turn or narrow what is said: one text that has them does not say the same as one that has not.
+_GUARDS: Final = NEGATIONS | frozenset(
+    """
+    after before but cancel caus disabl except former if instead never off onli only plan previous prior quit refus
+    remov revert stop temporarili than unless until when while
+    """.split()
+)
 _ACRONYMS: Final = frozenset(("AM", "AS", "CAN", "IT", "US", "WHO"))  # stop words that are names in capitals
 _PARTICLES: Final = frozenset("はがをにのとでもへや")
 _SPEAKER: Final = "\x01speaker:"
@@ -151,7 +158,7 @@ def _simple(word: str, side: Side) -> str:
     if folded in STOP_WORDS:
         if word in _ACRONYMS:
             return folded
-        if side == "signature" and folded in NEGATIONS:
+        if side == "signature" and folded in _GUARDS:
             return "not" if folded == "cannot" else folded
         return ""
     return _stem(folded) if folded.isascii() and folded.isalpha() else folded
@@ -269,7 +276,7 @@ def _signature_side(chunk: str) -> tuple[int, ...]:
 @lru_cache(maxsize=1 << 16)
 def _signature_key(term: str) -> int:
     """Key of a term with the lowest bit set where it is a fact of its own: a number, a negation."""
-    return term_key(term) & ~1 | (term in NEGATIONS or any(map(str.isdigit, term)))
+    return term_key(term) & ~1 | (term in _GUARDS or any(map(str.isdigit, term)))
 
 
 @lru_cache(maxsize=1 << 17)
@@ -295,6 +302,8 @@ def _signature_chunk(chunk: str) -> tuple[tuple[int, ...], tuple[int, ...], bool
     """Signature keys of a chunk that opens a sentence, of the same inside one, and whether it ends a sentence."""
     plain = _plain(chunk)
     keys = _word_sides(plain)[1] if plain else _signature_side(chunk)
+    if chunk[0] in "-−" and chunk[1:2].isdigit():
+        keys = (*keys, term_key("-" + chunk[1:]) | 1)
     name = not chunk.islower() and (chunk[0].isupper() or chunk[1:2].isupper())
     return keys, tuple(key | 1 for key in keys) if name else keys, chunk[-1] in ".!?:"
 
@@ -330,12 +339,11 @@ def content_weight(term: str) -> float:
     return 1.0 if not hiragana else 0.6 if hiragana < len(term) else 0.3
 
 
-def signature(text: str) -> bytes:
-    """Return what a text says as a sorted array of at most 256 distinct keys, little-endian ``int64[n]``.
+def signature_keys(text: str) -> list[int]:
+    """Return what a text says as distinct keys, in the order in which they first stand, at most 256.
 
-    Content terms, numbers and negations, without the single characters of CJK. Odd keys guard a fact: numbers,
-    negations, and words with a capital inside a sentence (names). A longer text keeps its 256 smallest keys, a
-    bottom-k sketch (Broder 1997), so that the overlap of two signatures still estimates the overlap of texts.
+    Content terms, numbers, negations and restrictions, without the single characters of CJK. Odd keys guard a fact:
+    numbers (with their sign), negations, restrictions, and words with a capital inside a sentence (names).
     """
     keys: list[int] = []
     opening = True
@@ -345,10 +353,15 @@ def signature(text: str) -> bytes:
         )
         keys += first if opening else inside
         opening = closes
-    distinct = set(keys)
-    distinct -= {key - 1 for key in distinct if key & 1}
-    kept = sorted(distinct)[:MAX_SIGNATURE_KEYS]
-    return struct.pack(f"<{len(kept)}q", *kept)
+    guards = {key for key in keys if key & 1}
+    distinct = dict.fromkeys(key if key & 1 or key | 1 not in guards else key | 1 for key in keys)
+    return list(distinct)[:MAX_SIGNATURE_KEYS]
+
+
+def signature(text: str) -> bytes:
+    """Return ``signature_keys(text)`` as little-endian ``int64[n]``."""
+    keys = signature_keys(text)
+    return struct.pack(f"<{len(keys)}q", *keys)
 
 
 def _names(text: str) -> list[tuple[str, str]]:

@@ -29,6 +29,8 @@ Ints = NDArray[np.int64]
 # Passages that a store is taken to have besides its own when coverage weighs words: with one record in it, a word that
 # is there must not be common and one that is not must not be priceless.
 _BACKGROUND = 1000
+MAX_QUERY_CHARS = 20_000
+MAX_QUERY_TERMS = 256  # of a query; what stands behind them is not searched
 _HEADER_ONLY = 1e-6  # a record found by its title, path or type alone shows its beginning
 _LEAD_CHARS = 300  # of each record that a restore shows before it shows more of any
 _TAIL_PASSAGES = 8  # of an episode's end, and of what follows the beginning
@@ -46,6 +48,7 @@ class Scoring:
     record: float = 1.0  # share of the BM25 score of the whole record
     header: float = 1.0  # weight of a term in title, path or type, in occurrences
     speaker: float = 1.0  # standard deviations for a passage said by somebody whom the query names
+    turn: int = 16  # passages of one record before those of others that are worth less
     gate: float = 0.2  # coverage that the best record needs for an answer at all
     floor: float = 0.05  # coverage that every further record needs
 
@@ -196,6 +199,12 @@ def rank(found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scorin
     np.maximum.at(best, owner, value)
     shown = np.flatnonzero(value > 0)
     order = shown[np.lexsort((ordinal[shown], owner[shown], -value[shown]))]
+    # No record blocks those behind it: after so many passages of one, the others have theirs first.
+    turn = np.empty(len(order), dtype=np.int64)
+    by_owner = np.argsort(owner[order], kind="stable")
+    count = np.bincount(owner[order], minlength=len(top))
+    turn[by_owner] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    order = order[np.argsort(turn // scoring.turn, kind="stable")]
     return Ranked(best, coverage, owner[order], ordinal[order], value[order])
 
 
@@ -254,7 +263,7 @@ def search(
     `known` are texts that the caller has: records that say the same are left out and counted in the plan. With a
     `question` vectors are looked through too.
     """
-    words = query_terms(text)
+    words = query_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS]
     where = reads.choice(viewer, now, filters)
     plan: dict[str, Any] = {
         "mode": "query",
@@ -297,7 +306,7 @@ def search(
 
 
 def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.Where) -> Evidence:
-    keys = [term_key(term) for term in (*words, *query_speaker_terms(text))]
+    keys = [term_key(term) for term in (*words, *query_speaker_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS])]
     hits = where.arrays(session, "hits", terms=keys)
     return Evidence(
         slot=hits["slot"],
@@ -328,7 +337,8 @@ def restore(
     """
     where = reads.choice(viewer, now, filters)
     found = where.rows(session, "restore", depth=depth)
-    plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth, "matched": len(found)}
+    plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth}
+    plan["matched"] = reads.totals(session, where)[0]
     if not found:
         return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})
     rows = [_Row(key, vid, 1.0 / place, 1.0, reason) for place, (vid, key, reason, *_) in enumerate(found, start=1)]
@@ -337,6 +347,24 @@ def restore(
     rounds = [hit for record in kept.records.values() for hit in _beginning(record)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
     return replace(kept, hits=tuple(rounds))
+
+
+def newest(session: Session, filters: Filters, viewer: Viewer, now: datetime, *, limit: int) -> Candidates:
+    """The newest records, at most `limit`, all of them whole."""
+    where = reads.choice(viewer, now, filters)
+    keys = [key for (key,) in where.rows(session, "newest", limit=limit)]
+    plan: dict[str, Any] = {
+        "mode": "newest",
+        "arms": ["recency"],
+        "terms": [],
+        "matched": reads.totals(session, where)[0],
+    }
+    if not keys:
+        plan |= reads.empty_filter(session, filters, viewer, now)
+    found = reads.fetch(session, keys, viewer, now, filters)
+    names = [name for name in map(id_of, keys) if name in found]
+    items = tuple(Candidate(name, rank, 1.0 / rank) for rank, name in enumerate(names, start=1))
+    return Candidates(items, (), {name: found[name] for name in names}, {**plan, "candidates": len(items)})
 
 
 @dataclass(frozen=True, slots=True)

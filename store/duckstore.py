@@ -9,7 +9,7 @@ from typing import Any
 
 from . import reads, vectors
 from .base import Candidates, Filters, Viewer
-from .candidates import DEFAULT_SCORING, Scoring, restore, search
+from .candidates import DEFAULT_SCORING, Scoring, newest, restore, search
 from .duck import Duck, Mode, query
 from .embedders import Embedder
 from .errors import Gone, InvalidField, NotFound, StoreError
@@ -145,6 +145,11 @@ class DuckStore:
         """What a session should start with when there is no query. See candidates.restore."""
         with self.duck.reading() as session:
             return restore(session, filters, viewer, self.clock(), depth=depth, take=take, known=known)
+
+    def newest(self, filters: Filters, viewer: Viewer, limit: int) -> Candidates:
+        """The newest records, whole; nothing is folded."""
+        with self.duck.reading() as session:
+            return newest(session, filters, viewer, self.clock(), limit=limit)
 
     def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]:
         """Visible records by id; malformed, unknown, deleted and foreign ids are absent."""

@@ -73,13 +73,18 @@ def totals(session: Session, where: Where) -> tuple[int, int, int]:
 
 
 def empty_filter(session: Session, filters: Filters, viewer: Viewer, now: datetime) -> dict[str, Any]:
-    """For an empty result: the first filter that alone matches nothing, as `{"empty_filter": name}`; else {}."""
+    """For an empty result: the first filter that alone matches nothing, as `{"empty_filter": name}`; where only all
+    together match nothing, their names; {} where the filters let something through."""
+    given = []
     for name in ("scope", "bucket", "team_id", "path", "memory_type", "status", "source", "since", "until"):
         value = getattr(filters, name)
         if value is not None:
+            given.append(name)
             alone = Filters(as_of=filters.as_of, history=filters.history)
             if totals(session, choice(viewer, now, replace(alone, **{name: value})))[0] == 0:
                 return {"empty_filter": name}
+    if len(given) > 1 and totals(session, choice(viewer, now, filters))[0] == 0:
+        return {"empty_filter": " with ".join(given)}
     return {}
 
 
@@ -95,7 +100,6 @@ def stats(session: Session, viewer: Viewer, now: datetime) -> dict[str, Any]:
         "passages": passages,
         "terms": terms,
         **grouped,
-        "postings": session.value("SELECT count(*) FROM postings"),
         "schema": int(session.value("SELECT value FROM meta WHERE name = 'schema_version'")),
     }
 

@@ -97,3 +97,4 @@ class Written:
     created: bool
     notes: tuple[str, ...] = ()
     version: int = 1
+    updated: bool = False  # whether a new version of a record was made

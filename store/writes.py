@@ -20,6 +20,7 @@ DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"
 DEFAULT_STATUS = "active"
 REDACTED = "[redacted]"
+_NOT_APPLIED = frozenset({"pinned", "expires_at", "status", "metadata"})  # by a repetition
 FORGOTTEN = "was forgotten earlier and stays so: give another id or key to store it anew"
 
 
@@ -61,6 +62,11 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             if same.forgotten:
                 notes += (FORGOTTEN,)
             else:
+                ignored = sorted(record.model_fields_set & _NOT_APPLIED)
+                if ignored and replay is None and record.external_id is None:
+                    notes += (
+                        f"is stored already: {', '.join(ignored)} were not applied; forget it first to store it anew",
+                    )
                 old = _superseded_key(session, fresh, record.supersedes, agent)
                 if old is not None and old != same.key:
                     links.append((old, same.key, moment))
@@ -115,7 +121,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             )
         )
         known.add_replay(agent, replay, Repeated(key, vid, version, item.content_hash, False))
-        results.append(Written(id_of(key), grown is None, notes, version))
+        results.append(Written(id_of(key), grown is None, notes, version, grown is not None))
     numbers.keep()
     # The new rows stand before others are closed: a version may replace one of the same batch.
     insert(session, rows)

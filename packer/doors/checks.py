@@ -106,10 +106,7 @@ def _write(packs: ContextPacks) -> str:
 
 
 def _index(packs: ContextPacks) -> str:
-    """Whether what is stored is found: the counts agree, and the newest records answer to their own words."""
-    facts = packs.stats()
-    if facts["terms"] and not facts["postings"]:
-        raise StoreDamaged("the search index is empty: restore the store from an export")
+    """Whether what is stored is found: the newest records answer to their own words."""
     looked_up = 0
     for row in packs.search_memory("*", _SAMPLES):
         words = row.content[:_WORDS]
@@ -119,4 +116,4 @@ def _index(packs: ContextPacks) -> str:
             if not found.plan["matched"]:
                 raise StoreDamaged(f"{row.ref} is not found by its own words: restore the store from an export")
             looked_up += 1
-    return f"{facts['postings']} postings; {looked_up} of the newest records found by their own words"
+    return f"{looked_up} of the newest records found by their own words"

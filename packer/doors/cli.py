@@ -134,6 +134,8 @@ def _print_pack(state: Globals, pack: Pack, profile: str) -> None:
         say_json(pack_document(pack, profile))
     else:
         say(pack.text)
+    if "empty_filter" in pack.retrieval_plan:
+        state.note(f"{pack.retrieval_plan['empty_filter']}: matches nothing that is stored")
 
 
 # ---- rows
@@ -288,7 +290,7 @@ def import_(
             for source in sources:
                 for batch in packs.import_file(format, Path(as_path(source)), options=options, report=report):
                     for one in batch:
-                        counts["created" if one.created else "updated" if one.version > 1 else "existing"] += 1
+                        counts["created" if one.created else "updated" if one.updated else "existing"] += 1
                     advance(len(batch))
     except ContextPacksError:
         if counts["created"] or counts["updated"]:

@@ -99,6 +99,9 @@ def files(source: Path, suffixes: tuple[str, ...], report: ImportReport) -> list
             if path.is_symlink():
                 report.skip("symbolic link")
                 continue
+            if not path.is_file():
+                report.skip("not a regular file")
+                continue
             found.append((path, _portable(path.relative_to(source).as_posix())))
     return sorted(found, key=lambda pair: pair[1])
 

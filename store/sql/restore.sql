@@ -9,7 +9,7 @@ WITH grouped AS (
             ELSE 'recent'
         END AS reason
     FROM records r
-    WHERE
+    WHERE r.forgotten IS NULL AND
 -- include: chosen
 ),
 diverse AS (

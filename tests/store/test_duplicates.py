@@ -42,6 +42,11 @@ REWORDINGS = {
     ),
 }
 FACTS = {
+    "restriction after": ("Alice may approve refunds.", "Alice may approve refunds after manager review."),
+    "restriction only": ("Redis was removed.", "Redis was removed from staging only."),
+    "stopped": ("The user drinks coffee in the morning.", "The user stopped drinking coffee in the morning."),
+    "order of names": ("Alice reports to Bob in the billing team.", "Bob reports to Alice in the billing team."),
+    "sign": ("Offset in the config is 5 degrees", "Offset in the config is -5 degrees"),
     "number": (
         "The deploy script runs at 2 every night on the old build server.",
         "The deploy script runs at 3 every night on the old build server.",
@@ -120,12 +125,12 @@ def prints_of(signatures: Sequence[bytes]) -> Any:
 
 
 def folds(a: str, b: str) -> bool:
-    """Whether the second text folds behind the first."""
+    """Whether one of the texts folds behind the other."""
     signatures = [signature_of("", a), signature_of("", b)]
     prints = prints_of(signatures)
     answer = fold(prints, lambda indices: {index: signatures[index] for index in indices})
-    assert answer[0] is None
-    return answer[1] == 0
+    assert answer in ([None, None], [None, 0], [1, None])
+    return answer != [None, None]
 
 
 @pytest.mark.parametrize("kind", REWORDINGS)
@@ -163,7 +168,7 @@ def test_the_fingerprint_lets_rewordings_through() -> None:
         keys = (draw.integers(-(2**63), 2**63 - 1, size=shared + more) & ~1).astype("<i8")
         sides = {0: keys[:shared].tobytes(), 1: keys.tobytes()}
         prints = prints_of(list(sides.values()))
-        lost += fold(prints, lambda _, sides=sides: sides)[1] is None  # type: ignore[misc]
+        lost += fold(prints, lambda _, sides=sides: sides) == [None, None]  # type: ignore[misc]
     assert lost <= 3
 
 
@@ -174,14 +179,28 @@ def test_texts_without_words_fold_with_nothing() -> None:
 
 
 @given(st.lists(st.text(alphabet="ab cd1N. ", max_size=40), max_size=12))
-def test_every_duplicate_names_an_earlier_record_that_stands(texts: list[str]) -> None:
-    """Whatever the texts: the first stands, and what stands for a record stands itself and comes before it."""
+def test_every_duplicate_names_a_record_that_stands(texts: list[str]) -> None:
+    """Whatever the texts: what stands for a record is another one and stands itself."""
     signatures = [signature_of("", text) for text in texts]
     prints = prints_of(signatures)
     answer = fold(prints, lambda indices: {index: signatures[index] for index in indices})
     assert len(answer) == len(texts)
     for index, other in enumerate(answer):
-        assert other is None or (other < index and answer[other] is None)
+        assert other is None or (other != index and answer[other] is None)
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("The user is allergic to peanuts.", "The user is allergic to peanuts and shellfish."),
+        ("The deploy script runs every night.", "The deploy script runs every night, on the build server."),
+    ],
+)
+def test_the_fuller_record_stands(less: str, more: str) -> None:
+    """Of two that are alike the one that says more stands, whichever ranks first."""
+    for texts, expected in (([less, more], [1, None]), ([more, less], [None, 0])):
+        signatures = [signature_of("", text) for text in texts]
+        assert fold(prints_of(signatures), lambda _, keys=signatures: dict(enumerate(keys))) == expected  # type: ignore[misc]
 
 
 # ---- in the store
