@@ -363,7 +363,7 @@ def test_whole_rows_are_spent_from_the_best_down(door: Door) -> None:
     """full_content: 200,000 characters, 24,000 tokens; a row past one of them is a preview, and that is said."""
     door.packs.remember("backups " + "=" * 150_000, path="one")
     door.packs.remember("backups and " + "-" * 120_000, path="two")
-    door.packs.remember("backups or " + " ".join(f"word{n}" for n in range(20_000)), path="three")
+    door.packs.remember("backups or " + "🪨 " * 12_000, path="three")
     result = door.call("recall", query="backups", full_content=True)
     document = json.loads(text_of(result))
     wire = json.dumps(result.model_dump(mode="json", by_alias=True, exclude_none=True), ensure_ascii=False)
