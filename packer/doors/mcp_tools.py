@@ -343,7 +343,7 @@ def _get_contents(packs: ContextPacks, given: Arguments) -> Answer:
 
 def _remember(packs: ContextPacks, given: Arguments) -> Answer:
     written = packs.remember(**given)
-    status = "created" if written.created else "existing"
+    status = "created" if written.created else "updated" if written.updated else "existing"
     document: dict[str, Any] = {"id": written.id, "status": status, "version": written.version}
     if written.notes:
         document["notes"] = list(written.notes)
