@@ -48,14 +48,14 @@ class Scoring:
     record: float = 1.0  # share of the BM25 score of the whole record
     header: float = 1.0  # weight of a term in title, path or type, in occurrences
     speaker: float = 1.0  # standard deviations for a passage said by somebody whom the query names
-    turn: int = 16  # passages of one record before those of others that are worth less
+    turn: int = 48  # passages of one record before those of others that are worth less
     gate: float = 0.2  # coverage that the best record needs for an answer at all
     floor: float = 0.05  # coverage that every further record needs
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The postings of a query's terms in what may be seen, one entry each (arrays of equal length).
+    """The postings of a query's terms in what may be seen, one entry each (arrays of equal length), by passage.
 
     `slot` is the index of the term, words first, speakers' names from `words` on; `vid` and `pas` say where, `tf` how
     often, `len` is the length of the passage and `terms` that of the record, in terms. `content` float64[words] says
@@ -126,22 +126,29 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
     weight = idf(df, passages)
     share = idf(df, passages + _BACKGROUND) * found.content
     impact = bm25(weight[slot], found.tf[body], found.len[body], terms / max(passages, 1), scoring.k1, scoring.b)
-    passage, at = _numbered(pas)
-    value: Floats = np.bincount(at, weights=impact, minlength=len(passage)).astype(np.float64)
+    runs = _runs(pas)
+    passage = pas[runs]
+    value: Floats = np.add.reduceat(impact, runs) if len(runs) else impact
 
     # Records: every word once, with all its occurrences, those in title, path and type at their own weight.
-    vids, row = _numbered(found.vid)
+    runs = _runs(found.vid)
+    vids = found.vid[runs]
     n = len(vids)
+    row = np.repeat(np.arange(n), np.diff(runs, append=len(found.vid)))
     count = np.where(in_text, found.tf, found.tf * scoring.header)
     cells = row[word] * words + found.slot[word]
     table: Floats = np.bincount(cells, weights=count[word], minlength=n * words).reshape(n, words).astype(np.float64)
-    length = np.zeros(n)
-    length[row] = found.terms
+    length = found.terms[runs]
     rare = idf((table > 0).sum(axis=0).astype(np.float64), records)
     whole = bm25(rare, table, length[:, None], terms / max(records, 1), scoring.k1, scoring.record_b).sum(axis=1)
 
+    # The passages of a record stand together: the best of each run is the best of its record.
+    ahead = np.searchsorted(passage, vids)
+    behind = np.append(ahead[1:], len(passage))
     best = np.zeros(n)
-    np.maximum.at(best, np.searchsorted(vids, passage, side="right") - 1, value)
+    with_text = np.flatnonzero(behind > ahead)
+    if len(with_text):
+        best[with_text] = np.maximum.reduceat(value, ahead[with_text])
     return Scores(vids, row, whole, best + scoring.record * whole, best > 0, passage, value, share)
 
 
@@ -208,21 +215,11 @@ def rank(found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scorin
     return Ranked(best, coverage, owner[order], ordinal[order], value[order])
 
 
-def _numbered(values: Ints) -> tuple[Ints, Ints]:
-    """Distinct values ascending and the index of each value among them; by counting where the range is small."""
-    if not len(values):
-        return values, values
-    low = int(values.min())
-    span = int(values.max()) - low + 1
-    if span > 64 * len(values) + 1_000_000:
-        distinct, index = np.unique(values, return_inverse=True)
-        return distinct, index
-    there = np.zeros(span, dtype=bool)
-    there[values - low] = True
-    distinct = np.flatnonzero(there)
-    number = np.empty(span, dtype=np.int64)
-    number[distinct] = np.arange(len(distinct))
-    return distinct + low, number[values - low]
+def _runs(ascending: Ints) -> Ints:
+    """Where each run of equal values begins."""
+    if not len(ascending):
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1])))
 
 
 def best_of(score: Floats, depth: int) -> Ints:
@@ -282,7 +279,7 @@ def search(
     if near:
         first, top = vectors.widen(first, top, near)
     vids = first.vids[top]
-    details = session.arrays(query("details"), {"vids": vids.tolist()})
+    details = _details(session, vids)
     sizes = details["passages"].astype(np.int64)
     ranked = rank(found, first, top, sizes, scoring)
     keep = relevant(ranked.coverage, scoring)
@@ -308,6 +305,8 @@ def search(
 def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.Where) -> Evidence:
     keys = [term_key(term) for term in (*words, *query_speaker_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS])]
     hits = where.arrays(session, "hits", terms=keys)
+    order = np.argsort(hits["pas"], kind="stable")  # postings come as few ascending runs, which this sort makes use of
+    hits = {name: column[order] for name, column in hits.items()}
     return Evidence(
         slot=hits["slot"],
         vid=hits["vid"],
@@ -319,6 +318,13 @@ def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.
         content=np.array([content_weight(word) for word in words]),
         totals=reads.totals(session, where),
     )
+
+
+def _details(session: Session, vids: Ints) -> dict[str, NDArray[Any]]:
+    """Columns of details.sql, one entry for each version in the order given."""
+    columns = session.arrays(query("details"), {"vids": vids.tolist()})
+    place = np.searchsorted(columns["vid"], vids, sorter=(by_vid := np.argsort(columns["vid"])))
+    return {name: column[by_vid[place]] for name, column in columns.items()}
 
 
 def restore(
