@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import reads, vectors
+from . import reads
 from .analyzer import content_weight, query_speaker_terms, query_terms, term_key
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
 from .known import Known
 from .records import Record, id_of
+
+if TYPE_CHECKING:
+    from . import vectors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -271,7 +274,11 @@ def search(
         "floor": scoring.floor,
     }
     found = _evidence(session, text, words, where)
-    near = vectors.arm(session, question, where, depth, plan) if question else None
+    near = None
+    if question:
+        from . import vectors  # only with an embedder: a short command does without
+
+        near = vectors.arm(session, question, where, depth, plan)
     if not (found.slot < len(words)).any() and (near is None or not len(near.vids)):
         return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
     first = score(found, scoring)

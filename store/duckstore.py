@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import reads, vectors
+from . import reads
 from .base import Candidates, Filters, Viewer
 from .candidates import DEFAULT_SCORING, Scoring, newest, restore, search
 from .duck import Duck, Mode, query
 from .embedders import Embedder
 from .errors import Gone, InvalidField, NotFound, StoreError
 from .records import Record, Written, key_of, parse_id
+
+if TYPE_CHECKING:
+    from . import vectors
 
 BATCH = 1000  # records of one transaction
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
@@ -105,10 +108,12 @@ class DuckStore:
             writes.forget(session, keys, mode, self.clock())
         return list(ids)
 
-    def embed_pending(self, batch: int = vectors.BATCH) -> Iterator[int]:
+    def embed_pending(self, batch: int = 256) -> Iterator[int]:
         """Vectors for all live passages that lack one, everybody's; yields how many were made after each batch of at
         most `batch`, which is kept. Nothing to do without an embedder. See vectors.embed_pending for what it raises."""
         if self.embedder is not None:
+            from . import vectors
+
             yield from vectors.embed_pending(self.duck, self.embedder, self.clock, batch)
 
     # -- reads -----------------------------------------------------------------------------------------------------
@@ -136,6 +141,8 @@ class DuckStore:
         """The query as a vector, made while the file is not held; None where there is nothing to compare it with."""
         if self.embedder is None:
             return None
+        from . import vectors
+
         if not self._dimensions:
             with self.duck.reading() as session:
                 self._dimensions = vectors.dimensions_of(session, self.embedder.name)
@@ -175,6 +182,8 @@ class DuckStore:
 
     def stats(self, viewer: Viewer) -> dict[str, Any]:
         """Counts of what the viewer can see, and of the file; `pending` are passages without a vector, everybody's."""
+        from . import vectors
+
         with self.duck.reading() as session:
             facts = {**reads.stats(session, viewer, self.clock()), "bytes": self.duck.size()}
             name = self.embedder.name if self.embedder else None
