@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .pack import Budget, Decision, Pack, PackedItem
     from .profile import Profile, list_profiles, load_profile
     from .request import PackRequest
-    from .service import ContextPacks, Contents, Row, Rows
+    from .service import Contents, ContextPacks, Row, Rows
 
 _HOME = {
     "errors": (

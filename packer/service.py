@@ -154,8 +154,9 @@ class ContextPacks:
 
         `mode` "shared" opens the file for each operation, so that several processes can use it; "exclusive" holds it
         and is faster. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
-        budgets; `quick_start` is for processes that end after one answer. `embedder` adds search by meaning: "auto" (the first model that is installed), "none", a name of
-        `store.embedders`, or an object of your own. What is not given comes from the environment. Raises
+        budgets; `quick_start` is for processes that end after one answer. `embedder` adds search by meaning: "auto"
+        (the first model that is installed), "none", a name of `store.embedders`, or an object of your own. What is
+        not given comes from the environment. Raises
         StoreUnavailable (and its leaves), InvalidField.
         """
         _check_opening(path, agent_id, mode, teams, wait)
