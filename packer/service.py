@@ -208,7 +208,7 @@ class ContextPacks:
 
     def recall(self, query: str, limit: int = 10, *, exclude_contents: Sequence[str] = (), **filters: Any) -> Rows:
         """Complete rows that bear on a query, best first; with a blank query what a restore would bring."""
-        request = parse_request(query=query, exclude_contents=tuple(exclude_contents), **filters)
+        request = parse_request(query=query, exclude_contents=exclude_contents, **filters)
         found = self._found(request.query, request.filters(), _limited(limit), request.exclude_contents)
         return _rows(found, limit)
 
@@ -264,12 +264,12 @@ class ContextPacks:
 
     def remember_many(self, records: Iterable[Mapping[str, Any]]) -> list[Written]:
         """Store records, a transaction per batch; results in order."""
-        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
-            raise InvalidField("records: give an iterable of objects in the JSON Lines form", field="records")
         return [written for batch in self.remember_batches(records) for written in batch]
 
     def remember_batches(self, records: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
         """The same, yielding the results of each batch once it is kept."""
+        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+            raise InvalidField("records: give an iterable of objects in the JSON Lines form", field="records")
         return self._store.remember_batches((_renamed(record) for record in records), self.viewer)
 
     def import_file(
@@ -366,7 +366,8 @@ def _check_opening(path: object, agent_id: object, mode: object, teams: object, 
         raise InvalidField("wait: give seconds from 0, less than a day", field="wait")
     if isinstance(teams, str | bytes) or not isinstance(teams, Sequence):
         raise InvalidField("teams: give a list of team ids", field="teams")
-    for field, names in (("agent_id", [agent_id] if agent_id is not None else []), ("teams", teams)):
+    named = [team for team in teams if team != ""]  # no team at all gives sight of nothing
+    for field, names in (("agent_id", [agent_id] if agent_id is not None else []), ("teams", named)):
         for name in names:
             if not isinstance(name, str) or not name.strip() or not name.isprintable() or "|" in name:
                 raise InvalidField(f"{field}: {ascii(name)[:40]} is not one line of text without |", field=field)
@@ -410,4 +411,5 @@ def _rows(found: Candidates, limit: int, least: float = 0.0) -> Rows:
         for item in ranked
         if item.id in found.records
     )[:limit]
-    return Rows(rows, int(found.plan.get("excluded", 0)), found.plan, len(ranked) - len(rows))
+    beyond = found.plan["matched"] - len(ranked) if found.plan["mode"] == "newest" else 0
+    return Rows(rows, int(found.plan.get("excluded", 0)), found.plan, len(ranked) - len(rows) + beyond)

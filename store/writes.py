@@ -65,7 +65,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                 ignored = sorted(record.model_fields_set & _NOT_APPLIED)
                 if ignored and replay is None and record.external_id is None:
                     notes += (
-                        f"is stored already: {', '.join(ignored)} were not applied; forget it first to store it anew",
+                        f"is stored already; not applied: {', '.join(ignored)}; forget it first to store it anew",
                     )
                 old = _superseded_key(session, fresh, record.supersedes, agent)
                 if old is not None and old != same.key:

@@ -40,6 +40,8 @@ def read(
         raise InvalidField(f"format: {format[:40]!r} is not known: use one of {known}", field="format")
     if not source.exists():
         raise InvalidField(f"{source.name!r}: there is no such file or folder; check the path", field="file")
+    if not (source.is_file() or source.is_dir()):
+        raise InvalidField(f"{source.name!r}: is no regular file or folder; write it to a file first", field="file")
     options = options or ImportOptions()
     return _given_out(importer(source, options, report := report or ImportReport()), options, report)
 
