@@ -417,7 +417,7 @@ def _assemble(
         return {index: signature_of(record.title, record.content) for index, record in texts.items()}
 
     # Only what may come in is compared: the rest is out by max_items whatever it repeats.
-    reach = min(len(rows), 2 * take + 8)
+    reach = min(len(rows), take + 8)
     stands_for = fold(prints[:reach], signatures) + [None] * (len(rows) - reach)
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
