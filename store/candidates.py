@@ -41,7 +41,7 @@ _TAIL_PASSAGES = 8  # of an episode's end, and of what follows the beginning
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Weights of the score of a passage. Measured by tests/bench/evidence.py; see the README for the table."""
+    """Weights of the score of a passage. Measured by tests/bench/evidence.py; reasons stand in .dev/NOTES.md."""
 
     k1: float = 1.2
     b: float = 0.75
