@@ -15,10 +15,10 @@ CREATE TABLE tokens (
 );
 
 -- One row per object of a request; `objects` is how many the request had, `outcome` its HTTP status. Never a text of a
--- query or a memory. `number` makes (at, number) unique, also among equal times.
+-- query or a memory. `number` makes (moment, number) unique, also among equal times.
 CREATE TABLE audit (
     number BIGINT,
-    at TIMESTAMP,
+    moment TIMESTAMP,
     token_id VARCHAR,
     agent_id VARCHAR,
     action VARCHAR,
