@@ -130,9 +130,12 @@ class Contents:
 class ContextPacks:
     """Memory of one agent in one store. Safe from several threads; use it as a context manager or `close` it."""
 
-    def __init__(self, store: Store, viewer: Viewer, counter: TokenCounter, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, viewer: Viewer, counter: TokenCounter, settings: Settings, *, shared: bool = False
+    ) -> None:
         self._store = store
         self._counter = counter
+        self._shared = shared  # the store belongs to another object, which closes it
         self.viewer = viewer
         self.settings = settings
 
@@ -177,8 +180,13 @@ class ContextPacks:
         self.close()
 
     def close(self) -> None:
-        """Let go of the store."""
-        self._store.close()
+        """Let go of the store; for an object of `seen_by` the one it came from does."""
+        if not self._shared:
+            self._store.close()
+
+    def seen_by(self, viewer: Viewer) -> ContextPacks:
+        """The same store for another viewer, as a server needs it for each caller. Costs next to nothing."""
+        return ContextPacks(self._store, viewer, self._counter, self.settings, shared=True)
 
     # -- packs -----------------------------------------------------------------------------------------------------
 

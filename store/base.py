@@ -9,13 +9,26 @@ from typing import Any, Protocol
 
 from .records import Record, Written
 
+TEMPORARY = "temporary"
+"""The bucket whose records need a right of their own to be seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who is asking: an agent and the teams it belongs to."""
+    """Who is asking: an agent and the teams it belongs to.
+
+    Without `temporary` the records of the bucket `temporary` do not exist for it, its own neither: no read shows them,
+    nothing of them can be forgotten or replaced, and a write that says the same is a new record, not a repetition.
+    Only an idempotency key still answers with what the agent itself once wrote with it.
+    """
 
     agent_id: str
     teams: tuple[str, ...] = ()
+    temporary: bool = True
+
+    def sees(self, bucket: str) -> bool:
+        """Whether records of a bucket exist for this viewer at all: the line of visible.sql, for single rows."""
+        return self.temporary or bucket != TEMPORARY
 
 
 @dataclass(frozen=True, slots=True)

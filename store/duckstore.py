@@ -101,7 +101,7 @@ class DuckStore:
         with self.duck.writing() as session:
             for one, key in zip(ids, keys, strict=True):
                 row = session.row(query("owner"), {"key": key})
-                if row is None or row[0] != viewer.agent_id:
+                if row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
                     raise NotFound(f"id: there is no record {one}", field="id")
                 if row[2] is not None and not (mode == "hard_delete" and row[3] != "hard_delete"):
                     raise _gone(one)
@@ -232,8 +232,9 @@ def _gone(one: str) -> Gone:
 
 
 def _absent(row: tuple[Any, ...] | None, one: str, viewer: Viewer) -> StoreError:
-    """Why a record (agent, team, deleted_at, forgotten) can not be read: only its owner learns that it was there."""
-    if row is None or row[0] != viewer.agent_id:
+    """Why a record (a row of owner.sql) can not be read: only its owner learns that it was there, and of a temporary
+    one only if it may see such."""
+    if row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
         return NotFound(f"id: there is no record {one}", field="id")
     if row[2] is not None:
         return _gone(one)

@@ -66,13 +66,14 @@ class LineIn(RecordIn):
 
 
 def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
-    """Lines by record and version; those of one agent, or all. Fields that say nothing are left out."""
+    """Lines by record and version; of one agent those it sees, or all. Fields that say nothing are left out."""
     names = (
         "key", "version", "content", "title", "path", "type", "bucket", "scope", "agent_id", "team_id", "status",
         "source", "metadata", "external_id", "idempotency_key", "pinned", "created_at", "updated_at", "valid_from",
         "valid_to", "expires_at", "supersedes", "superseded_by", "superseded_at", "deleted_at", "forgotten",
     )  # fmt: skip
-    for chunk in session.stream(query("export"), {"agent": viewer.agent_id if viewer else None}):
+    params = {"agent": viewer.agent_id if viewer else None, "temporary": viewer is None or viewer.temporary}
+    for chunk in session.stream(query("export"), params):
         for row in chunk:
             line = dict(zip(names, row, strict=True))
             identity = id_of(line.pop("key"))

@@ -40,6 +40,8 @@ def sight(viewer: Viewer, now: datetime, filters: Filters | None = None) -> Wher
     flags = {"teams" if viewer.teams else "alone"}
     if viewer.teams:
         params["teams"] = list(viewer.teams)
+    if not viewer.temporary:
+        flags.add("lasting")
     flags.add("now" if as_of is None else "as_of")
     if filters is not None and not filters.history:
         flags.add("current" if as_of is None else "current_then")

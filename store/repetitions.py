@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from .base import Viewer
 from .duck import Session, query
 from .errors import Conflict
 from .rows import Prepared, hash64
@@ -113,8 +114,11 @@ def caller_hash(agent: str, text: str | None) -> int | None:
     return None if text is None else hash64(agent, text)
 
 
-def look_up(session: Session, batch: Sequence[Prepared], places: Sequence[Place], now: datetime) -> Repetitions:
-    """What the store has of a batch that would go to these places."""
+def look_up(
+    session: Session, batch: Sequence[Prepared], places: Sequence[Place], viewer: Viewer, now: datetime
+) -> Repetitions:
+    """What the store has of a batch that would go to these places, as far as the viewer may know: a record that is
+    out of its sight is repeated by nothing. An idempotency key is known to whoever used it, so it still answers."""
     pairs = [(place[0], item.record) for item, place in zip(batch, places, strict=True)]
     externals = [caller_hash(agent, record.external_id) for agent, record in pairs if record.external_id]
     replays = [caller_hash(agent, record.idempotency_key) for agent, record in pairs if record.idempotency_key]
@@ -127,6 +131,8 @@ def look_up(session: Session, batch: Sequence[Prepared], places: Sequence[Place]
     for row in rows:
         (key, vid, version, agent, team, scope, bucket, path, content, external, created, expires, supersedes,
          superseded_by, superseded_at, deleted, forgotten) = row  # fmt: skip
+        if not viewer.sees(bucket):
+            continue
         stored.append(
             Stored(
                 key=key,

@@ -44,7 +44,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
     moment = utc(now)
     assert moment is not None
     places = [place_of(item.record, viewer) for item in batch]
-    known = look_up(session, batch, places, moment)
+    known = look_up(session, batch, places, viewer, moment)
     numbers = Numbers(session)
     fresh: dict[int, str] = {}  # keys of this batch and their agents
     rows: list[dict[str, Any]] = []
@@ -67,7 +67,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                     notes += (
                         f"is stored already; not applied: {', '.join(ignored)}; forget it first to store it anew",
                     )
-                old = _superseded_key(session, fresh, record.supersedes, agent)
+                old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
                 if old is not None and old != same.key:
                     links.append((old, same.key, moment))
                     known.supersede(old, same.key, moment)
@@ -86,7 +86,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             closed.append(grown.vid)
         created = utc(record.timestamp) or (grown.created_at if grown else None) or moment
         since = min(created, moment) if grown is None else moment
-        old = _superseded_key(session, fresh, record.supersedes, agent)
+        old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
         if record.supersedes is not None and old is None:
             raise NotFound(f"supersedes: there is no record {record.supersedes}", field="supersedes")
         superseded = grown.superseded if grown else None
@@ -187,8 +187,11 @@ class Numbers:
             )
 
 
-def _superseded_key(session: Session, fresh: Mapping[int, str], ref: str | None, agent: str) -> int | None:
-    """The key of a record of this agent that is to be replaced, of this batch or stored; None where there is none."""
+def _superseded_key(
+    session: Session, fresh: Mapping[int, str], ref: str | None, agent: str, viewer: Viewer
+) -> int | None:
+    """The key of a record of this agent that is to be replaced, of this batch or stored; None where there is none that
+    the viewer may know of."""
     parsed = parse_id(ref)
     if parsed is None:
         return None
@@ -196,10 +199,11 @@ def _superseded_key(session: Session, fresh: Mapping[int, str], ref: str | None,
     if key in fresh:
         return key if fresh[key] == agent else None
     found = session.row(
-        "SELECT 1 FROM records WHERE key = $key AND deleted_at IS NULL AND agent_id = $agent",
+        "SELECT bucket FROM records WHERE key = $key AND deleted_at IS NULL AND agent_id = $agent "
+        "ORDER BY version DESC LIMIT 1",
         {"key": key, "agent": agent},
     )
-    return None if found is None else key
+    return key if found is not None and viewer.sees(found[0]) else None
 
 
 def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) -> dict[str, Any]:

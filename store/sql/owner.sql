@@ -1,2 +1,2 @@
--- Whose record a key is, whether it was deleted, and how it was forgotten.
-SELECT agent_id, team_id, deleted_at, forgotten FROM records WHERE key = $key ORDER BY version DESC LIMIT 1
+-- Whose record a key is, whether it was deleted, how it was forgotten, and its bucket.
+SELECT agent_id, team_id, deleted_at, forgotten, bucket FROM records WHERE key = $key ORDER BY version DESC LIMIT 1

@@ -4,6 +4,7 @@
     r.deleted_at IS NULL
     AND r.agent_id = $agent -- if alone
     AND (r.agent_id = $agent OR (r.team_id <> '' AND list_contains($teams, r.team_id))) -- if teams
+    AND r.bucket <> 'temporary' -- if lasting
     AND r.valid_to IS NULL -- if now
     AND (r.valid_to IS NULL OR r.valid_to > $at) -- if as_of
     AND r.valid_from <= $at -- if as_of
