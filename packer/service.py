@@ -155,8 +155,8 @@ class ContextPacks:
     ) -> Self:
         """Open a store, made where there is none. `":memory:"` lives as long as the object.
 
-        `mode` "shared" opens the file for each operation, so that several processes can use it; "exclusive" holds it
-        and is faster. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
+        `mode` "shared" opens the file for each operation, so that several processes can use it; "leased" keeps it while
+        there is work and lets others in who ask, for servers; "exclusive" holds it alone. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
         budgets; `quick_start` is for processes that end after one answer. `embedder` adds search by meaning: "auto"
         (the first model that is installed), "none", a name of `store.embedders`, or an object of your own. What is
         not given comes from the environment. Raises
@@ -368,8 +368,8 @@ def _check_opening(path: object, agent_id: object, mode: object, teams: object, 
     """The arguments of `open`, each with an error that names it."""
     if not (path is None or (isinstance(path, str | os.PathLike) and "\0" not in os.fspath(path))):
         raise InvalidField("path: give a file path or :memory:", field="path")
-    if mode not in ("shared", "exclusive"):
-        raise InvalidField(f"mode: {str(mode)[:40]!r} is not shared or exclusive", field="mode")
+    if mode not in ("shared", "leased", "exclusive"):
+        raise InvalidField(f"mode: {str(mode)[:40]!r} is not shared, leased or exclusive", field="mode")
     if not isinstance(wait, int | float) or isinstance(wait, bool) or not 0 <= wait < 86_400:
         raise InvalidField("wait: give seconds from 0, less than a day", field="wait")
     if isinstance(teams, str | bytes) or not isinstance(teams, Sequence):

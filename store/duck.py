@@ -1,12 +1,14 @@
 """The DuckDB file: how it is opened, held, shared, migrated and written. The only module that imports duckdb.
 
 One process that has a DuckDB file open for writing shuts out every other, even a reader. So a file is held in one of
-two ways: `shared` opens it for one operation, works and closes it, waiting a bounded time for whoever has it now;
-`exclusive` keeps it open for the life of the object, as a server does. `:memory:` is always exclusive.
+three ways: `shared` opens it for one operation, works and closes it, waiting a bounded time for whoever has it now;
+`leased` keeps it while there is work and nobody else asks for it, as a server does (see `lease`); `exclusive` keeps it
+open for the life of the object. `:memory:` is always exclusive.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import re
@@ -14,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,8 +25,10 @@ from typing import Any, Literal
 import duckdb
 import numpy as np
 
+from . import lease
 from .errors import (
     StoreDamaged,
+    StoreError,
     StoreFull,
     StoreLocked,
     StoreNewer,
@@ -31,12 +36,13 @@ from .errors import (
     StoreUnavailable,
 )
 
-Mode = Literal["shared", "exclusive"]
+Mode = Literal["shared", "leased", "exclusive"]
 Row = tuple[Any, ...]
 Params = Mapping[str, Any] | None
 
 _MEMORY_LIMIT = "160MB"  # of DuckDB's own memory in a process, however large its files are
 _MEMORY = ":memory:"
+_log = logging.getLogger(__name__)
 _HELD = re.compile("could not set lock|conflicting lock|unique file handle conflict|used by another process")
 _NOT_OURS = "the file is a DuckDB database but not a context-packs store: name another path"
 
@@ -119,6 +125,21 @@ class Turns:
         self.preparing = threading.Lock()  # taken last, inside of writing
 
 
+@dataclass(slots=True)
+class _File:
+    """A file attached to the instance, and since when: it is attached, nobody uses it, new users wait because another
+    process asked for it (0: they do not). `pins` are the users that hold it for good, `kept` says that it is leased."""
+
+    number: int
+    read_only: bool
+    since: float
+    idle: float = 0.0
+    leaving: float = 0.0
+    users: int = 0
+    pins: int = 0
+    kept: bool = False
+
+
 class _Engine:
     """The one DuckDB instance of the process, in memory; files are attached to it for as long as somebody uses them.
 
@@ -129,36 +150,62 @@ class _Engine:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._instance: duckdb.DuckDBPyConnection | None = None
-        self._files: dict[str, tuple[int, bool, int]] = {}  # path → number, read-only, users
+        self._files: dict[str, _File] = {}
         self._numbers = 0
         self._turns: dict[str, Turns] = {}
+        self._closed_until: dict[str, float] = {}  # files that others asked for
+        self._keeper: threading.Thread | None = None
 
     def turns(self, path: str) -> Turns:
         """The locks of this process for a file, shared by all objects that use it."""
         with self._lock:
             return self._turns.setdefault(path, Turns())
 
-    def attach(self, path: str, wait: float) -> tuple[duckdb.DuckDBPyConnection, int, bool]:
+    def attach(self, path: str, wait: float, *, pin: bool = False) -> tuple[duckdb.DuckDBPyConnection, int, bool]:
         """The instance, the number of the attached file in it, and whether it is read-only.
 
         Waits up to `wait` seconds while another process holds the file.
         """
         deadline = time.monotonic() + wait
         pause = random.Random()  # spreads the retries of several processes; no result depends on it
-        while True:
-            with self._lock:
-                try:
-                    return self._attached(path)
-                except duckdb.Error as error:
-                    if not _HELD.search(_words(error, path)):
-                        raise _mapped(error, path) from error
-                    if time.monotonic() >= deadline:
-                        raise StoreLocked(
-                            "the store is held by another process: end it, or let both use the shared mode"
-                        ) from error
-            time.sleep(pause.uniform(0.002, 0.012))
+        asking = False
+        try:
+            while True:
+                with self._lock:
+                    held = None
+                    if not self._withheld(path):
+                        try:
+                            instance, file = self._attached(path)
+                            file.users += 1
+                            file.pins += pin
+                            return instance, file.number, file.read_only
+                        except duckdb.Error as error:
+                            if not _HELD.search(_words(error, path)):
+                                raise _mapped(error, path) from error
+                            held = error
+                if held is not None:
+                    asking = True
+                    lease.ask(path)
+                if time.monotonic() >= deadline:
+                    raise StoreLocked(
+                        "the store is held by another process: end it, or let both use the shared mode"
+                    ) from held
+                time.sleep(pause.uniform(0.002, 0.012))
+        finally:
+            if asking:
+                lease.answered(path)
 
-    def _attached(self, path: str) -> tuple[duckdb.DuckDBPyConnection, int, bool]:
+    def _withheld(self, path: str) -> bool:
+        """Whether another process has its turn with the file now."""
+        now = time.monotonic()
+        file = self._files.get(path)
+        if file is None:
+            return now < self._closed_until.get(path, 0.0)
+        if file.leaving and now - file.leaving >= lease.PATIENCE:  # a user stays long; it may even wait for this one
+            file.leaving, file.since = 0.0, now
+        return file.leaving > 0
+
+    def _attached(self, path: str) -> tuple[duckdb.DuckDBPyConnection, _File]:
         if self._instance is None:
             # What does not fit spills beside the store, as DuckDB does by itself for a file it opens.
             config: dict[str, str | bool | int | float | list[str]] = {
@@ -166,17 +213,15 @@ class _Engine:
                 "temp_directory": path + ".tmp",
             }
             self._instance = duckdb.connect(_MEMORY, config=config)
-        if path in self._files:
-            number, read_only, users = self._files[path]
-        else:
+        file = self._files.get(path)
+        if file is None:
             self._numbers += 1
-            number, users = self._numbers, 0
             if not os.path.exists(path):
-                self._make(self._instance, path, number)
-            read_only = not os.access(path, os.W_OK)
-            self._instance.execute(_attach_statement(path, number, read_only, False))
-        self._files[path] = number, read_only, users + 1
-        return self._instance, number, read_only
+                self._make(self._instance, path, self._numbers)
+            file = _File(self._numbers, not os.access(path, os.W_OK), time.monotonic())
+            self._instance.execute(_attach_statement(path, file.number, file.read_only, False))
+            self._files[path] = file
+        return self._instance, file
 
     def _make(self, instance: duckdb.DuckDBPyConnection, path: str, number: int) -> None:
         """Make a file that appears whole: another process, or a kill, must never meet half of one."""
@@ -196,21 +241,64 @@ class _Engine:
                 with suppress(FileNotFoundError):
                     os.unlink(left)
 
-    def detach(self, path: str) -> None:
-        """One user less; the last one lets go of the file."""
+    def detach(self, path: str, *, keep: bool = False, pin: bool = False) -> None:
+        """One user less; the last one lets go of the file, or keeps it for whoever comes next and nobody else asks."""
         with self._lock:
-            number, read_only, users = self._files[path]
-            if users > 1:
-                self._files[path] = number, read_only, users - 1
+            file = self._files[path]
+            file.users -= 1
+            file.pins -= pin
+            if keep and not file.leaving and self._wanted(path, file):
+                file.leaving = time.monotonic()
+            if file.users:
                 return
-            del self._files[path]
-            assert self._instance is not None
-            try:
-                self._instance.execute(f"DETACH {database(number)}")
-            except duckdb.Error as error:
-                # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
-                if "checkpoint during detach failed" not in _words(error, path):
-                    raise _mapped(error, path) from error
+            if keep and not file.leaving:
+                file.idle, file.kept = time.monotonic(), True
+                if self._keeper is None:
+                    self._keeper = threading.Thread(target=self._keep, name="context-packs-lease", daemon=True)
+                    self._keeper.start()
+                return
+            self._let_go(path, file)
+
+    def release(self, path: str) -> None:
+        """Let go of a kept file that nobody uses."""
+        with self._lock:
+            file = self._files.get(path)
+            if file and not file.users:
+                self._let_go(path, file)
+
+    def _wanted(self, path: str, file: _File) -> bool:
+        return not file.pins and time.monotonic() - file.since >= lease.LEAST and lease.asked(path)
+
+    def _keep(self) -> None:
+        """Let go of kept files that nobody uses any more, or that another process asks for; ends with the last one."""
+        while True:
+            time.sleep(lease.IDLE / 4)
+            with self._lock:
+                now = time.monotonic()
+                kept = {path: file for path, file in self._files.items() if file.kept}
+                for path, file in kept.items():
+                    if not file.users:
+                        file.leaving = now if self._wanted(path, file) else 0.0
+                        if file.leaving or now - file.idle >= lease.IDLE:
+                            try:
+                                self._let_go(path, file)
+                            except StoreError as error:  # what stands in the log is read from there by the next
+                                _log.error("letting go of the store failed: %s", error)
+                if not kept:
+                    self._keeper = None
+                    return
+
+    def _let_go(self, path: str, file: _File) -> None:
+        del self._files[path]
+        if file.leaving:
+            self._closed_until[path] = time.monotonic() + lease.GAP
+        assert self._instance is not None
+        try:
+            self._instance.execute(f"DETACH {database(file.number)}")
+        except duckdb.Error as error:
+            # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
+            if "checkpoint during detach failed" not in _words(error, path):
+                raise _mapped(error, path) from error
 
 
 _engine = _Engine()
@@ -256,7 +344,7 @@ class Duck:
             with self._session():  # makes and migrates the file
                 pass
             if not self.in_memory:
-                _engine.attach(self.path, wait)  # held until close()
+                _engine.attach(self.path, wait, pin=True)  # held until close()
 
     # -- holding the file ------------------------------------------------------------------------------------------
 
@@ -277,7 +365,7 @@ class Duck:
             with self._cursor(instance, number, read_only) as cursor:
                 yield cursor, read_only
         finally:
-            _engine.detach(self.path)
+            _engine.detach(self.path, keep=self.mode == "leased")
 
     @contextmanager
     def _cursor(
@@ -312,7 +400,9 @@ class Duck:
         if self._own is not None:
             self._own.close()
         elif self.mode == "exclusive":
-            _engine.detach(self.path)
+            _engine.detach(self.path, pin=True)
+        elif self.mode == "leased":
+            _engine.release(self.path)
 
     # -- work ------------------------------------------------------------------------------------------------------
 
