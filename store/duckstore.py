@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import reads
 from .base import Candidates, Filters, Viewer
-from .candidates import DEFAULT_SCORING, Scoring, newest, restore, search
+from .candidates import newest, restore, search
 from .duck import Duck, Mode, query
 from .embedders import Embedder
 from .errors import Gone, InvalidField, NotFound, StoreError
 from .records import Record, Written, key_of, parse_id
+from .scoring import DEFAULT_SCORING, Scoring
 
 if TYPE_CHECKING:
     from . import vectors

@@ -23,7 +23,7 @@ from .reads import Where
 from .times import utc
 
 if TYPE_CHECKING:
-    from .candidates import Ranked, Scores
+    from .scoring import Ranked, Scores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
