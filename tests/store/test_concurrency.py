@@ -229,8 +229,8 @@ store.close()
 
 
 def test_a_busy_leased_store_lets_others_in(kit: Any) -> None:
-    """Two processes that keep the file while they work, without a pause, and one that opens it for each write: all write
-    all they have, and whoever asks waits only for its turn."""
+    """Two processes that keep the file while they work, without a pause, and one that opens it for each write: all
+    write what they have, and whoever asks waits only for its turn."""
     store = kit.store(mode="shared")
     store.remember_many([{"content": "first"}], Viewer("planner"))
     leased = [start(LEASED, kit.path, 20, name) for name in "xy"]
@@ -259,7 +259,8 @@ def test_an_idle_leased_store_is_let_go_of(kit: Any) -> None:
 import sys
 from context_packs.store.base import Viewer
 from context_packs.store.duckstore import DuckStore
-print(DuckStore(sys.argv[1], wait=float(sys.argv[2])).remember_many([{"content": sys.argv[3]}], Viewer("planner"))[0].id)
+store = DuckStore(sys.argv[1], wait=float(sys.argv[2]))
+print(store.remember_many([{"content": sys.argv[3]}], Viewer("planner"))[0].id)
 """
     store = kit.store(mode="leased")
     store.remember_many([{"content": "first"}], Viewer("planner"))
