@@ -1,0 +1,468 @@
+"""What the routers of the REST door share: who is calling, errors as problem documents, strict requests, exact answers.
+
+A router is `APIRouter(route_class=DoorRoute)`. Its routes are plain functions (they run in worker threads), take the
+caller as a parameter and give `answer(document)` or `exact(request, document)`:
+
+    @router.get("/v1/memories/{id}", response_model=MemoryOut)
+    def read(request: Request, id: str, caller: Reads) -> Response: ...
+
+A route that takes no caller is open to everybody. Errors are raised as in the library; nothing here decides on content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from http import HTTPStatus
+from typing import Annotated, Any, Protocol, cast
+
+from anyio.to_thread import run_sync
+from fastapi import Depends, Header, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from context_packs.store.base import Viewer
+
+from ..errors import ContextPacksError, Forbidden, InvalidField, StoreUnavailable, Unauthorized, row_for
+from ..service import ContextPacks
+from ..tokens import well_formed
+from .bounded import compact
+
+READ, WRITE, ADMIN, TEMPORARY = "memory:read", "memory:write", "memory:admin", "memory:temporary:read"
+SCOPES = frozenset((READ, WRITE, ADMIN, TEMPORARY))
+AGENT_HEADER, INSTANCE_HEADER = "X-Memory-OS-Agent-ID", "X-Memory-OS-Agent-Instance-ID"
+
+MAX_DEPTH = 64  # levels of a JSON body; deeper ones make a parser of somebody fail sooner or later
+MAX_KEY = 255  # characters of an idempotency key
+RECHECK = 1.0  # seconds after which a known credential is looked up again: a revoked one works at most that long
+_REMEMBERED = 1024  # credentials known at once
+_IN_THREAD = 256 * 1024  # bytes of a body above which it is parsed beside the event loop
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+# ---- who is calling
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is calling, and the memory as that caller may see it.
+
+    `token` is the id of the credential, empty in open mode. `agent` and `instance` are what the client says of itself
+    in its headers, empty where it says nothing: provenance, never a right. `touched` collects the ids that a route
+    read or wrote, for the audit trail. `repaired`: lone surrogates of the request came in as U+FFFD.
+    """
+
+    packs: ContextPacks
+    scopes: frozenset[str]
+    profile: str
+    token: str = ""
+    open: bool = False
+    agent: str = ""
+    instance: str = ""
+    repaired: bool = False
+    touched: list[str] = field(default_factory=list)
+
+    def need(self, scope: str) -> None:
+        """Raises Forbidden naming the scope where the caller lacks it."""
+        if scope not in self.scopes:
+            raise Forbidden(f"scope: this credential lacks {scope}", field="scope")
+
+    def touch(self, *ids: str) -> None:
+        """Tell the audit trail which ids this request read or wrote."""
+        self.touched.extend(ids)
+
+
+class Gate:
+    """Turns the credentials of a request into a Caller.
+
+    Without a credential a caller is let in only where `local` is true, as long as the store has no live token, and
+    then sees the memory of `packs`, or that of the agent its header names, with every scope and `profile`.
+    """
+
+    def __init__(self, packs: ContextPacks, profile: str, *, local: bool = True, recheck: float = RECHECK) -> None:
+        self.packs = packs
+        self.profile = profile
+        self.local = local
+        self._recheck = recheck
+        self._known: dict[str, tuple[float, Caller]] = {}
+        self._open_until = -math.inf
+
+    async def admit(self, request: Request, scope: str | None, *, loopback: bool = True) -> Caller:
+        """The caller, who has the scope; raises Unauthorized, Forbidden, InvalidField. `loopback` tells whether the
+        request names a loopback host: a request that came through a proxy under another name is never let in open."""
+        secret = credential(request.headers)
+        caller = await self._stranger(request, loopback) if secret is None else await self._holder(secret)
+        agent, instance = _provenance(request, AGENT_HEADER), _provenance(request, INSTANCE_HEADER)
+        caller = Caller(caller.packs, caller.scopes, caller.profile, caller.token, caller.open, agent, instance)
+        if scope is not None:
+            caller.need(scope)
+        return caller
+
+    async def _holder(self, secret: str) -> Caller:
+        now = time.monotonic()
+        until, caller = self._known.get(secret, (-math.inf, None))
+        if caller is None or now >= until:
+            caller = await run_sync(self._look_up, secret)
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[secret] = now + self._recheck, caller
+        return caller
+
+    def _look_up(self, secret: str) -> Caller:
+        grant = _access(self.packs).authenticate(secret)
+        if grant is None:
+            self._known.pop(secret, None)
+            raise Unauthorized("credential: it is unknown, expired or revoked")
+        packs = self.packs.seen_by(grant.viewer)
+        return Caller(packs, frozenset(grant.scopes), grant.profile or self.profile, grant.token_id)
+
+    async def _stranger(self, request: Request, loopback: bool) -> Caller:
+        if not (self.local and loopback):
+            raise Unauthorized("credential: give a token as X-API-Key or Authorization: Bearer")
+        now = time.monotonic()
+        if now >= self._open_until:
+            if await run_sync(_access(self.packs).has_live_tokens):
+                raise Unauthorized("credential: give a token as X-API-Key or Authorization: Bearer")
+            self._open_until = now + self._recheck
+        agent = _provenance(request, AGENT_HEADER)
+        packs = self.packs
+        if agent and agent != packs.viewer.agent_id:
+            packs = packs.seen_by(Viewer(agent))
+        return Caller(packs, SCOPES, self.profile, open=True)
+
+
+class Access(Protocol):
+    """What the memory knows of credentials."""
+
+    def authenticate(self, secret: str) -> Any: ...
+
+    def has_live_tokens(self) -> bool: ...
+
+
+def _access(packs: ContextPacks) -> Access:
+    return cast(Access, packs)
+
+
+def credential(headers: Mapping[str, str]) -> str | None:
+    """The secret of `X-API-Key` or `Authorization: Bearer` (RFC 6750); None where there is neither."""
+    key = headers.get("x-api-key")
+    kind, _, bearer = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and bearer.strip():
+        if key is not None and key.strip() != bearer.strip():
+            raise Unauthorized("credential: X-API-Key and Authorization differ; give one")
+        return bearer.strip()
+    if kind and key is None:
+        raise Unauthorized("credential: Authorization takes a Bearer token")
+    return key.strip() if key is not None and key.strip() else None
+
+
+def _provenance(request: Request, name: str) -> str:
+    """One line that the client says of itself; raises InvalidField for anything that is no plain name."""
+    value = header_text(request.headers.get(name, ""))
+    if value and (not value.isprintable() or "|" in value or len(value) > 200):
+        raise InvalidField(f"{name}: is not one line of at most 200 characters without |", field=name)
+    return value
+
+
+def header_text(value: str) -> str:
+    """The value of a header as UTF-8, stripped; Starlette decodes headers as Latin-1."""
+    return value.encode("latin-1", "replace").decode("utf-8", "replace").strip()
+
+
+Dependency = Callable[[Request], Awaitable[Caller]]
+_needed: dict[Dependency, str] = {}
+
+
+@cache
+def needs(scope: str) -> Dependency:
+    """A dependency that gives the caller where it has the scope: 401 without a credential, 403 without the scope.
+
+    Who is calling is settled before the request is read (DoorRoute), so that nobody learns what a valid one is.
+    """
+
+    async def caller(request: Request) -> Caller:
+        return cast(Caller, request.scope["context_packs.caller"])
+
+    _needed[caller] = scope
+    return caller
+
+
+Reads = Annotated[Caller, Depends(needs(READ))]
+Writes = Annotated[Caller, Depends(needs(WRITE))]
+Administers = Annotated[Caller, Depends(needs(ADMIN))]
+
+
+def needed_scope(route: APIRoute) -> str | None:
+    """The scope that a route needs; None for a route that is open to everybody."""
+    return next((_needed[one.call] for one in route.dependant.dependencies if one.call in _needed), None)
+
+
+# ---- strict requests
+
+
+class Body(BaseModel):
+    """Base of request bodies: unknown fields are refused by name, a number is a number and a text a text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class DoorRoute(APIRoute):
+    """A route that asks who is calling first, takes no query parameter it does not know, and no body but JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+        scope = needed_scope(self)
+        names = frozenset(_query_names(self.dependant))
+        takes_json = self.body_field is not None
+
+        async def handle(request: Request) -> Response:
+            if scope is not None:
+                gate: Gate = request.app.state.gate
+                local = bool(request.scope.get("context_packs.loopback", True))
+                request.scope["context_packs.caller"] = await gate.admit(request, scope, loopback=local)
+            if request.scope["query_string"]:
+                _check_query(request, names)
+            if takes_json:
+                request = _JsonRequest(request.scope, request.receive)
+                await request.settle()
+            return await handler(request)
+
+        return handle
+
+
+def _query_names(dependant: Dependant) -> Iterable[str]:
+    """Names of all query parameters of a route, those of its dependencies and of a model included."""
+    for one in dependant.query_params:
+        kind = one.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from (part.alias or name for name, part in kind.model_fields.items())
+        else:
+            yield one.alias
+    for inner in dependant.dependencies:
+        yield from _query_names(inner)
+
+
+def _check_query(request: Request, names: frozenset[str]) -> None:
+    for name in request.query_params:
+        if name not in names:
+            known = f"known are {', '.join(sorted(names))}" if names else "this route takes none"
+            raise InvalidField(f"{_shown(name)}: unknown query parameter; {known}", field=name[:64])
+
+
+class _JsonRequest(Request):
+    """A request whose body is JSON, parsed once: what no JSON of others can hold is refused or repaired."""
+
+    async def settle(self) -> None:
+        """Read and parse the body where there is one. Raises HTTPException 400 (malformed) and 415 (no JSON)."""
+        raw = await self.body()
+        if not raw:
+            return
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+            raise HTTPException(415, "body: send it as Content-Type: application/json")
+        self._json, repaired = await run_sync(parse_json, raw) if len(raw) > _IN_THREAD else parse_json(raw)
+        caller = self.scope.get("context_packs.caller")
+        if repaired and caller is not None:
+            self.scope["context_packs.caller"] = Caller(
+                caller.packs, caller.scopes, caller.profile, caller.token, caller.open, caller.agent, caller.instance,
+                True, caller.touched,
+            )  # fmt: skip
+
+    async def json(self) -> Any:
+        return self._json
+
+
+def parse_json(raw: bytes) -> tuple[Any, bool]:
+    """A JSON body, and whether lone surrogates in it were replaced by U+FFFD (RFC 8259, section 8.2).
+
+    Raises HTTPException 400 for what is no JSON: not UTF-8, NaN, numbers beyond a double, deeper than 64 levels.
+    """
+    try:
+        text = raw.decode("utf-8")
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
+            raise RecursionError
+    except UnicodeDecodeError as error:
+        raise HTTPException(400, "body: is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise HTTPException(400, f"body: is not JSON: {error.msg} at character {error.pos}") from error
+    except RecursionError as error:
+        raise HTTPException(400, f"body: is nested deeper than {MAX_DEPTH} levels") from error
+    except ValueError as error:
+        raise HTTPException(400, "body: holds a number that JSON or a double can not hold") from error
+    if b"\\ud" in raw or b"\\uD" in raw:
+        whole = json.dumps(value, ensure_ascii=False)
+        if _LONE.search(whole):
+            return json.loads(_LONE.sub("\ufffd", whole)), True
+    return value, False
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _deeper(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most + 1):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [part for parts in inner for part in parts]
+    return bool(level)
+
+
+async def idempotency_key(
+    idempotency_key: Annotated[str | None, Header(description="the same key never writes twice")] = None,
+    x_idempotency_key: Annotated[str | None, Header(description="the same")] = None,
+) -> str | None:
+    """The key of `Idempotency-Key` or `X-Idempotency-Key`; quotes around it (a structured field) are no part of it."""
+    given = {_unquoted(header_text(one)) for one in (idempotency_key, x_idempotency_key) if one is not None}
+    return one_key(*given)
+
+
+IdempotencyKey = Annotated[str | None, Depends(idempotency_key)]
+
+
+def one_key(*keys: str | None) -> str | None:
+    """The one idempotency key among those of headers and body; raises InvalidField for two that differ, a blank one
+    and one above 255 characters."""
+    given = {key for key in keys if key is not None}
+    for key in given:
+        if not key.strip() or len(key) > MAX_KEY:
+            raise InvalidField(f"idempotency_key: is blank or above {MAX_KEY} characters", field="idempotency_key")
+    if len(given) > 1:
+        raise InvalidField("idempotency_key: the headers and the body name different keys", field="idempotency_key")
+    return next(iter(given), None)
+
+
+def _unquoted(key: str) -> str:
+    return key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
+
+
+# ---- answers
+
+
+def answer(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A document as JSON, as it is: not validated again."""
+    return Response(compact(document).encode(), status, headers, "application/json")
+
+
+def exact(request: Request, document: Any) -> Response:
+    """The answer to an exact get, with a strong ETag over its bytes; 304 without a body where the client has it
+    (RFC 9110, sections 8.8.3 and 13.1.2)."""
+    return tagged(request, compact(document).encode(), "application/json")
+
+
+def tagged(request: Request, body: bytes, media_type: str) -> Response:
+    """As `exact`, for bytes of any type."""
+    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if matches(request.headers.get("if-none-match"), tag):
+        return Response(None, 304, headers)
+    return Response(body, 200, headers, media_type)
+
+
+def matches(header: str | None, tag: str) -> bool:
+    """Whether an `If-None-Match` header names the tag, by weak comparison."""
+    if header is None:
+        return False
+    return header.strip() == "*" or tag in {one.strip().removeprefix("W/") for one in header.split(",")}
+
+
+# ---- errors
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457). `code` is its class, `field` the part of the request at fault."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    field: str | None = None
+
+
+PROBLEM_JSON = "application/problem+json"
+_CODES = {
+    400: "malformed_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+    421: "wrong_host",
+}
+
+
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110; older Pythons have older names
+
+
+def problem(
+    status: int, detail: str, code: str, field: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A problem document; the detail is one line."""
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
+    document: dict[str, Any] = {"type": "about:blank", "title": title, "status": status}
+    document |= {"detail": well_formed(" ".join(detail.split())), "code": code}
+    if field is not None:
+        document["field"] = well_formed(field)
+    return Response(compact(document).encode(), status, headers, PROBLEM_JSON)
+
+
+def problem_of(error: Exception) -> Response:
+    """The problem document of an error; one that is not the product's own is told by its kind only."""
+    if isinstance(error, ContextPacksError):
+        row = row_for(error)
+        return problem(row.status, str(error), row.mcp, error.field, _headers(error))
+    if isinstance(error, RequestValidationError):
+        return _invalid(error)
+    if isinstance(error, HTTPException):
+        code = _CODES.get(error.status_code, "http_error")
+        detail = error.detail if error.detail != HTTPStatus(error.status_code).phrase else _PLAIN.get(code, code)
+        return problem(error.status_code, detail, code, headers=error.headers)
+    return problem(500, f"unexpected {type(error).__name__}: this is a fault of context-packs", row_for(error).mcp)
+
+
+_PLAIN = {"not_found": "there is no such route", "method_not_allowed": "this route does not take that method"}
+
+
+def _headers(error: ContextPacksError) -> dict[str, str] | None:
+    if isinstance(error, Unauthorized):
+        return {"WWW-Authenticate": 'Bearer realm="context-packs"'}
+    return {"Retry-After": "1"} if isinstance(error, StoreUnavailable) else None
+
+
+def _invalid(error: RequestValidationError) -> Response:
+    """The first fault of a request, by name, in one line; values are not told again."""
+    first: Mapping[str, Any] = error.errors()[0]
+    where = [str(part) for part in first["loc"]]
+    place, names = where[0], where[1:]
+    name = ".".join(names) if names else place
+    kind = first["type"]
+    if kind == "missing":
+        why = "is missing"
+    elif kind == "extra_forbidden":
+        why = "unknown field"
+    else:
+        why = str(first["msg"]).removeprefix("Value error, ")
+        why = why[:1].lower() + why[1:]
+    return problem(422, f"{_shown(name)}: {why}", row_for(InvalidField).mcp, name[:64])
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() and name.isascii() and len(name) <= 64 else ascii(name)[:64]
