@@ -31,6 +31,8 @@ from .tokens import DEFAULT as DEFAULT_ENCODING
 from .tokens import TokenCounter, token_counter
 
 if TYPE_CHECKING:
+    from context_packs.store.access import Grant, Issued, Token
+    from context_packs.store.audit import Audit
     from context_packs.store.importers import ImportOptions, ImportReport
 
 DEPTH = 200  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
@@ -358,6 +360,51 @@ class ContextPacks:
     def stats(self) -> dict[str, Any]:
         """Counts of what the agent can see, and of the file."""
         return {**self._store.stats(self.viewer), "agent_id": self.viewer.agent_id, "encoding": self.encoding}
+
+    # -- who comes in, and what they did -----------------------------------------------------------------------------
+
+    def create_token(
+        self,
+        agent_id: str,
+        scopes: Sequence[str],
+        *,
+        teams: Sequence[str] = (),
+        profile: str | None = None,
+        expires_at: object = None,
+        label: str = "",
+    ) -> Issued:
+        """A credential for the doors of a server, with the only copy of its secret. Raises InvalidField.
+
+        `scopes` are some of `memory:read`, `memory:write`, `memory:admin`, `memory:temporary:read`; none implies
+        another. It speaks for `agent_id` and sees its `teams`; `profile` is how it is answered, that of the server
+        where none is given. `expires_at` is the first moment at which it no longer holds.
+        """
+        if profile is not None:
+            load_profile(profile)
+        return self._store.tokens.create(
+            agent_id, scopes, teams=teams, profile=profile, expires_at=expires_at, label=label
+        )
+
+    def tokens(self) -> list[Token]:
+        """All credentials of the store without their secrets, oldest first."""
+        return self._store.tokens.list()
+
+    def revoke_token(self, token_id: str) -> Token:
+        """Let a credential in no more. Raises InvalidField, NotFound."""
+        return self._store.tokens.revoke(token_id)
+
+    def authenticate(self, secret: str) -> Grant | None:
+        """What a secret allows now; None where it lets nobody in."""
+        return self._store.tokens.authenticate(secret)
+
+    def has_live_tokens(self) -> bool:
+        """Whether any credential lets somebody in now."""
+        return self._store.tokens.has_live()
+
+    @property
+    def audit(self) -> Audit:
+        """The audit trail; a door starts it and notes its requests, `close` writes what waits."""
+        return self._store.audit
 
     def probe(self) -> None:
         """Try the write path for real; raises what a write would raise."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .records import Record, Written
+
+if TYPE_CHECKING:
+    from .access import Tokens
+    from .audit import Audit
 
 TEMPORARY = "temporary"
 """The bucket whose records need a right of their own to be seen."""
@@ -92,6 +96,12 @@ class Candidates:
 class Store(Protocol):
     """Records in, candidates and records out. Every read takes the viewer and sees only what is visible to it."""
 
+    @property
+    def tokens(self) -> Tokens: ...
+
+    @property
+    def audit(self) -> Audit: ...
+
     def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
 
     def candidates(
@@ -109,6 +119,10 @@ class Store(Protocol):
     def get(self, one: str, viewer: Viewer) -> Record: ...
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]: ...
+
+    def revise(
+        self, one: str, changes: Mapping[str, Any], viewer: Viewer, *, merge: bool = ..., replay: str | None = ...
+    ) -> Written: ...
 
     def embed_pending(self, batch: int = ...) -> Iterator[int]: ...
 

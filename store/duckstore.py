@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,8 @@ from .scoring import DEFAULT_SCORING, Scoring
 
 if TYPE_CHECKING:
     from . import vectors
+    from .access import Tokens
+    from .audit import Audit
 
 BATCH = 1000  # records of one transaction
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
@@ -45,10 +48,35 @@ class DuckStore:
         self.scoring = scoring
         self.embedder = embedder
         self._dimensions = 0  # of the stored vectors, once there are any
+        self._making = threading.Lock()
+        self._tokens: Tokens | None = None
+        self._audit: Audit | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, once what waits for the audit trail is written."""
+        if self._audit is not None:
+            self._audit.close()
         self.duck.close()
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may come in through a door."""
+        with self._making:
+            if self._tokens is None:
+                from .access import Tokens  # for doors only: a short read does without
+
+                self._tokens = Tokens(self.duck, self.clock)
+            return self._tokens
+
+    @property
+    def audit(self) -> Audit:
+        """Who did what; it takes entries once a door has started it."""
+        with self._making:
+            if self._audit is None:
+                from .audit import Audit
+
+                self._audit = Audit(self.duck, self.clock)
+            return self._audit
 
     # -- writes ----------------------------------------------------------------------------------------------------
 
@@ -108,6 +136,19 @@ class DuckStore:
                     raise _gone(one)
             writes.forget(session, keys, mode, self.clock())
         return list(ids)
+
+    def revise(
+        self, one: str, changes: Mapping[str, Any], viewer: Viewer, *, merge: bool = True, replay: str | None = None
+    ) -> Written:
+        """Write the next version of a record that the viewer owns. See revise.revise for what it takes and raises."""
+        from . import postings
+        from .revise import revise
+
+        with self.duck.writing() as session:
+            written = revise(session, one, changes, viewer, self.clock(), merge=merge, replay=replay)
+            if postings.tail_is_long(session):
+                postings.merge(session)
+        return written
 
     def embed_pending(self, batch: int = 256) -> Iterator[int]:
         """Vectors for all live passages that lack one, everybody's; yields how many were made after each batch of at
