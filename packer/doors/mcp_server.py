@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,6 +28,8 @@ from .mcp_tools import Answer, Tool, tools
 
 T = TypeVar("T")
 PacksFactory = Callable[[], ContextPacks]
+Allow = Callable[[str], None]
+Touch = Callable[[Sequence[str]], None]
 
 THREADS = 8  # calls of one server that run at once; further ones wait their turn
 RECORD = "context-packs://record/"
@@ -37,22 +39,32 @@ _NOTE = "lone surrogates were replaced by U+FFFD"
 _log = logging.getLogger(__name__)
 
 
-def build_server(packs_factory: PacksFactory, profile: str = "public") -> Server[Any]:
+def build_server(
+    packs_factory: PacksFactory,
+    profile: str = "public",
+    *,
+    allow: Allow = lambda scope: None,
+    touch: Touch = lambda ids: None,
+) -> Server[Any]:
     """A server whose tools work on what `packs_factory` gives.
 
     The factory is called in a worker thread with each call that needs the memory and in the context of its request, so
     that it may open the memory with the first call, keep it, or choose it by who is asking; whoever gives it closes
     what it opened. A profile that answers with text gives texts alone, one that answers with the pack structures too.
-    Raises InvalidField for an unknown profile.
+    Before each call `allow` is asked for the scope that it needs, memory:read or memory:write, and raises Forbidden
+    where the caller lacks it; after it `touch` is told the ids that it read or wrote. Raises InvalidField for an
+    unknown profile.
     """
-    return _Door(packs_factory, load_profile(profile)).server()
+    return _Door(packs_factory, load_profile(profile), allow, touch).server()
 
 
 class _Door:
     """The handlers of one server."""
 
-    def __init__(self, packs: PacksFactory, profile: Profile) -> None:
+    def __init__(self, packs: PacksFactory, profile: Profile, allow: Allow, touch: Touch) -> None:
         self._packs = packs
+        self._allow = allow
+        self._touch = touch
         self._tools = {tool.name: tool for tool in tools(profile)}
         self._threads: anyio.CapacityLimiter | None = None
 
@@ -104,7 +116,7 @@ class _Door:
             known = ", ".join(self._tools)
             raise MCPError(types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is no tool; known are {known}")
         try:
-            answer = await self._in_thread(partial(tool.call, self._packs, params.arguments or {}))
+            answer = await self._in_thread(partial(self._call, tool, params.arguments or {}))
         except Exception as error:
             return _failed(error)
         if not tool.read_only and (ctx.meta or {}).get(REPAIRED):
@@ -113,6 +125,12 @@ class _Door:
             content=[types.TextContent(type="text", text=well_formed(answer.text))],
             structured_content=answer.document,
         )
+
+    def _call(self, tool: Tool, given: dict[str, Any]) -> Answer:
+        self._allow("memory:read" if tool.read_only else "memory:write")
+        answer = tool.call(self._packs, given)
+        self._touch(answer.ids)
+        return answer
 
     # -- the prompt ------------------------------------------------------------------------------------------------
 
@@ -133,8 +151,9 @@ class _Door:
             raise MCPError(
                 types.INVALID_PARAMS, f"{ascii(min(given)).strip(chr(39))[:60]}: unknown argument; known is task"
             )
-        text = await self._read(lambda: self._packs().recall_context(task, profile="session_start").text)
-        content = types.TextContent(type="text", text=text)
+        pack = await self._read(lambda: self._packs().recall_context(task, profile="session_start"))
+        self._touch([item.id for item in pack.items])
+        content = types.TextContent(type="text", text=pack.text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
     # -- resources -------------------------------------------------------------------------------------------------
@@ -160,13 +179,19 @@ class _Door:
         if one == uri:
             raise MCPError(types.INVALID_PARAMS, f"uri: give {RECORD} and an id such as mem:1")
         record = await self._read(lambda: self._packs().get(one.replace("%3A", ":").replace("%3a", ":")))
+        self._touch([record.id])
         contents = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=record.content)
         return types.ReadResourceResult(contents=[contents])
 
     async def _read(self, work: Callable[[], T]) -> T:
         """Run in a thread; an error is an error of the protocol, told in the same line as by a tool."""
+
+        def allowed() -> T:
+            self._allow("memory:read")
+            return work()
+
         try:
-            return await self._in_thread(work)
+            return await self._in_thread(allowed)
         except ContextPacksError as error:
             code = types.INVALID_PARAMS if isinstance(error, InvalidField) or error.field else types.INTERNAL_ERROR
             raise MCPError(code, _line(error), data={"code": row_for(error).mcp}) from error

@@ -27,10 +27,12 @@ FORGET_MODES = ("soft_delete", "hard_delete", "redact")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool says: always a text; `document` is the same as a structure where there is one."""
+    """What a tool says: always a text; `document` is the same as a structure where there is one. `ids` are those that
+    the call read or wrote."""
 
     text: str
     document: dict[str, Any] | None = None
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,16 @@ class Tool:
         if agent != memory.viewer.agent_id:
             raise Forbidden("agent_id: this connection speaks for another agent; leave it out", field="agent_id")
         answer = self.run(memory, arguments)
+        ids = answer.ids or _ids(answer.document or {})
         if not self.structured or answer.document is None:
-            return Answer(answer.text)
-        return fitting(memory, answer.text, answer.document)
+            return Answer(answer.text, ids=ids)
+        return replace(fitting(memory, answer.text, answer.document), ids=ids)
+
+
+def _ids(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids that a document of rows, or of one write, names."""
+    named = [document.get("id"), *(row.get("ref") for row in document.get("messages", ()))]
+    return tuple(one for one in named if isinstance(one, str))
 
 
 def tools(profile: Profile) -> tuple[Tool, ...]:
@@ -284,12 +293,13 @@ def _pack(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
     """
     while True:
         pack = packs.recall_context(profile=profile.name, **given)
+        ids = tuple(item.id for item in pack.items)
         if profile.answer == "text":
-            answer = Answer(pack.text)
+            answer = Answer(pack.text, ids=ids)
             if packs.count_tokens(compact(result_of(pack.text))) <= ANSWER_TOKENS:
                 return answer
         else:
-            answer = fitting(packs, pack.text, pack_document(pack, profile.name))
+            answer = replace(fitting(packs, pack.text, pack_document(pack, profile.name)), ids=ids)
             if packs.count_tokens(compact(result_of(answer.text, answer.document))) <= ANSWER_TOKENS:
                 return answer
         if pack.budget.max_tokens == 1:
