@@ -234,6 +234,11 @@ class DuckStore:
                 "pending": vectors.pending(session, name, self.clock()) if name is not None else 0,
             }
 
+    def count(self) -> int:
+        """How many records the store holds, everybody's; what is deleted or was replaced by a version not counted."""
+        with self.duck.reading() as session:
+            return int(session.value("SELECT count(*) FROM records WHERE deleted_at IS NULL AND valid_to IS NULL"))
+
     def probe(self) -> None:
         """Write for real, one row that the next probe replaces; raises what a write would raise."""
         with self.duck.writing() as session:
