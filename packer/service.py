@@ -158,10 +158,10 @@ class ContextPacks:
         """Open a store, made where there is none. `":memory:"` lives as long as the object.
 
         `mode` "shared" opens the file for each operation, so that several processes can use it; "leased" keeps it while
-        there is work and lets others in who ask, for servers; "exclusive" holds it alone. `wait` is the longest wait in seconds for another process. `encoding` names the tokens of all
-        budgets; `quick_start` is for processes that end after one answer. `embedder` adds search by meaning: "auto"
-        (the first model that is installed), "none", a name of `store.embedders`, or an object of your own. What is
-        not given comes from the environment. Raises
+        there is work and lets others in who ask, for servers; "exclusive" holds it alone. `wait` is the longest wait in
+        seconds for another process. `encoding` names the tokens of all budgets; `quick_start` is for processes that end
+        after one answer. `embedder` adds search by meaning: "auto" (the first model that is installed), "none", a name
+        of `store.embedders`, or an object of your own. What is not given comes from the environment. Raises
         StoreUnavailable (and its leaves), InvalidField.
         """
         _check_opening(path, agent_id, mode, teams, wait)
@@ -396,6 +396,11 @@ class ContextPacks:
     def authenticate(self, secret: str) -> Grant | None:
         """What a secret allows now; None where it lets nobody in."""
         return self._store.tokens.authenticate(secret)
+
+    def knows_tokens(self) -> bool:
+        """Whether `authenticate` and `has_live_tokens` answer from memory now: what was read counts for half a second.
+        An event loop asks, and calls them in a thread where they would read the store."""
+        return self._store.tokens.fresh
 
     def has_live_tokens(self) -> bool:
         """Whether any credential lets somebody in now."""

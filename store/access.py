@@ -197,20 +197,25 @@ class Tokens:
         moment = now or self._clock()
         return any(token.live(moment) for token, _, _ in self._current().by_id.values())
 
+    @property
+    def fresh(self) -> bool:
+        """Whether `authenticate` and `has_live` would answer from memory now, without reading the store."""
+        return self._holds(self._known)
+
     def _change(self) -> None:
         with _changing:
             _changes[self._name] = _changes.get(self._name, 0) + 1
 
     def _current(self) -> _Known:
         known = self._known
-        if self._fresh(known):
+        if self._holds(known):
             return known
         with self._reading:
-            if not self._fresh(self._known):
+            if not self._holds(self._known):
                 self._known = self._read(self._known)
             return self._known
 
-    def _fresh(self, known: _Known) -> bool:
+    def _holds(self, known: _Known) -> bool:
         return known.change == _changes.get(self._name, 0) and self._ticks() - known.read_at < _FRESH
 
     def _read(self, known: _Known) -> _Known:

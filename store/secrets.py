@@ -49,6 +49,7 @@ _SHAPES = (
         for mode in ("live", "test")
     ),
     _shape("npm_", r"npm_[A-Za-z0-9]{36}(?![0-9A-Za-z])", "npm-token"),
+    _shape("cpk_", r"cpk_[0-9a-f]{12}_[A-Za-z0-9_-]{43}(?![0-9A-Za-z_-])", "api-key"),  # our own, see access.py
     _shape("hf_", r"hf_[A-Za-z0-9]{30,}+", "huggingface-token"),
     *(_shape(f"xox{c}-", rf"xox{c}-[A-Za-z0-9-]{{10,}}+", "slack-token") for c in "abeoprs"),
     _shape("xapp-", r"xapp-[0-9][A-Za-z0-9-]{10,}+", "slack-token"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from ..errors import ContextPacksError, InvalidField
+from .cli_server import token
 from .console import WHOLE, Globals, Group, as_path, progress, run, say, say_json, shown, standard_input
 
 if TYPE_CHECKING:
@@ -310,7 +311,10 @@ def import_(
 @click.option("--everybody", is_flag=True, help="the records of all agents")
 @click.pass_obj
 def export(state: Globals, /, file: str, everybody: bool) -> None:
-    """Write all records with ids, versions, links and tombstones as JSON Lines to FILE (- for stdout)."""
+    """Write all records with ids, versions, links and tombstones as JSON Lines to FILE (- for stdout).
+
+    Credentials (`token`) and the audit trail stay with the store file.
+    """
     with state.open() as packs:
         if file == "-":
             for line in packs.export_lines(everybody=everybody):
@@ -435,6 +439,9 @@ def doctor(state: Globals, /) -> int:
         for finding in findings:
             say(f"{'ok ' if finding['ok'] else 'BAD'} {finding['check']}: {finding['detail']}")
     return worst
+
+
+cli.add_command(token)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
