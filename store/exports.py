@@ -71,6 +71,7 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
         "key", "version", "content", "title", "path", "type", "bucket", "scope", "agent_id", "team_id", "status",
         "source", "metadata", "external_id", "idempotency_key", "pinned", "created_at", "updated_at", "valid_from",
         "valid_to", "expires_at", "supersedes", "superseded_by", "superseded_at", "deleted_at", "forgotten",
+        "semantic_key",
     )  # fmt: skip
     params = {"agent": viewer.agent_id if viewer else None, "temporary": viewer is None or viewer.temporary}
     for chunk in session.stream(query("export"), params):

@@ -13,6 +13,7 @@ from .rows import Prepared, hash64
 
 Place = tuple[str, ...]  # agent, team, scope, bucket, path
 
+COMPLETED = "completed"  # status of what is done: the same text is a new record
 
 @dataclass(slots=True)
 class Stored:
@@ -30,6 +31,7 @@ class Stored:
     supersedes: int | None = None
     superseded: tuple[int, datetime] | None = None
 
+    semantic_key: str | None = None
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
@@ -51,6 +53,7 @@ class Repetitions:
         self._by_key: dict[int, Stored] = {}
         self._by_replay: dict[tuple[str, str], Repeated] = {}
         for one in stored:
+        self._about: dict[tuple[str, ...], list[Stored]] = {}
             self.add(one)
         for agent, replay, repeated in replays:
             self._by_replay.setdefault((agent, replay), repeated)
@@ -64,6 +67,8 @@ class Repetitions:
         if one.live:
             self._by_content.setdefault((one.content_hash, one.place), one)
         if one.external_id is not None:
+        if one.semantic_key is not None and one.superseded is None:
+            self._about.setdefault((*one.place[:4], one.semantic_key), []).append(one)
             self._by_external[one.place[0], one.external_id] = one
 
     def add_replay(self, agent: str, replay: str | None, repeated: Repeated) -> None:
@@ -83,6 +88,30 @@ class Repetitions:
         if self._by_content.get(place) is one:
             del self._by_content[place]
 
+        if one.semantic_key is not None:
+            about = self._about.get((*one.place[:4], one.semantic_key), [])
+            about[:] = [other for other in about if other is not one]
+
+    def current(self, item: Prepared, same: Repeated) -> bool:
+        """Whether what a record repeats stands now: a request that comes once more changes nothing that came since."""
+        one = self._by_key.get(same.key)
+        if one is None or one.superseded is not None or one.forgotten or one.vid != same.vid:
+            return False
+        replay = item.record.idempotency_key
+        return replay is None or (one.place[0], replay) not in self._by_replay
+
+    def tell(self, key: int, semantic_key: str) -> None:
+        """A record that was about nothing is about this now."""
+        one = self._by_key[key]
+        if one.semantic_key is None:
+            one.semantic_key = semantic_key
+            self._about.setdefault((*one.place[:4], semantic_key), []).append(one)
+
+    def about(self, place: Place, semantic_key: str | None) -> list[int]:
+        """Keys of what stands about the same thing in this agent, team, scope and bucket, newest first."""
+        if semantic_key is None:
+            return []
+        return sorted((one.key for one in self._about.get((*place[:4], semantic_key), ())), reverse=True)
     def repeated(self, item: Prepared, place: Place) -> Repeated | None:
         """What the record repeats, or None. Raises Conflict for an idempotency key that came with other content."""
         record = item.record
@@ -100,7 +129,7 @@ class Repetitions:
             if one is not None and not one.forgotten and one.content_hash != item.content_hash:
                 return None
         else:
-            one = self._by_content.get((item.content_hash, place))
+            one = self._by_content.get((item.content_hash, place)) if record.dedupe else None
         return Repeated(one.key, one.vid, one.version, one.content_hash, one.forgotten) if one else None
 
     def grown(self, item: Prepared, place: Place) -> Stored | None:
@@ -109,9 +138,17 @@ class Repetitions:
         return self._by_external.get((place[0], external)) if external is not None else None
 
 
-def caller_hash(agent: str, text: str | None) -> int | None:
-    """Where the external ids and idempotency keys of an agent are looked up."""
-    return None if text is None else hash64(agent, text)
+def caller_hash(agent: str, text: str | None, kind: str = "memory") -> int | None:
+    """Where the external ids and idempotency keys of an agent are looked up. Memories and episodes share theirs, those
+    of threads and triggers are each kind's own."""
+    if text is None:
+        return None
+    return hash64(agent, kind, text) if kind in NAMED else hash64(agent, text)
+
+
+def semantic_hash(place: Place, semantic_key: str | None) -> int | None:
+    """Where what a record is about is looked up: agent, team, scope, bucket and key."""
+    return None if semantic_key is None else hash64(*place[:4], semantic_key)
 
 
 def look_up(
@@ -123,14 +160,20 @@ def look_up(
     externals = [caller_hash(agent, record.external_id) for agent, record in pairs if record.external_id]
     replays = [caller_hash(agent, record.idempotency_key) for agent, record in pairs if record.idempotency_key]
     rows = session.rows(
+    abouts = [semantic_hash(place, item.record.semantic_key) for item, place in zip(batch, places, strict=True)]
         query("existing"),
-        {"contents": [item.content_hash for item in batch], "externals": externals, "now": now},
+        {
+            "contents": [item.content_hash for item in batch],
+            "externals": externals,
+            "semantics": [one for one in abouts if one is not None],
+            "now": now,
+        },
     )
     used = session.rows(query("replays"), {"replays": replays}) if replays else []
     stored = []
     for row in rows:
         (key, vid, version, agent, team, scope, bucket, path, content, external, created, expires, supersedes,
-         superseded_by, superseded_at, deleted, forgotten) = row  # fmt: skip
+         superseded_by, superseded_at, deleted, forgotten, status, semantic) = row  # fmt: skip
         if not viewer.sees(bucket):
             continue
         stored.append(
@@ -142,11 +185,15 @@ def look_up(
                 content_hash=content,
                 external_id=external,
                 created_at=created,
-                live=deleted is None and superseded_at is None and (expires is None or expires > now),
+                live=deleted is None
+                and superseded_at is None
+                and (expires is None or expires > now)
+                and status != COMPLETED,
                 forgotten=deleted is not None or forgotten is not None,
                 supersedes=supersedes,
                 superseded=None if superseded_at is None else (superseded_by, superseded_at),
             )
+                semantic_key=semantic,
         )
     return Repetitions(
         stored,

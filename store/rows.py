@@ -13,7 +13,16 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from .analyzer import index_keys, speaker_keys
 from .duplicates import fingerprint_of
@@ -88,8 +97,37 @@ def broken(value: object) -> bool:
     return False
 
 
+def _fold(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record with `importance`, `confidence` and `provenance` where they are kept."""
+    if not {"importance", "confidence", "provenance"} & record.keys():
+        return record
+    folded = dict(record)
+    for name in ("importance", "confidence"):
+        number = folded.pop(name, None)
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+            raise InvalidField(f"{name}: {ascii(number)[:40]} is not a number from 0 to 1", field=name)
+        metadata = folded.get("metadata", {})
+        if isinstance(metadata, Mapping):
+            folded["metadata"] = {**metadata, name: number}
+    provenance = folded.pop("provenance", None)
+    if provenance is not None:
+        if not isinstance(provenance, Mapping):
+            raise InvalidField("provenance: give an object with what is known of the origin", field="provenance")
+        source = folded.get("source") or {}
+        if isinstance(source, Mapping | str):
+            folded["source"] = {**provenance, **({"name": _label(source)} if isinstance(source, str) else source)}
+    return folded
+
+
 class RecordIn(BaseModel):
-    """One record of the JSON Lines form. Unknown fields are refused; see the README for the form."""
+    """One record of the JSON Lines form. Unknown fields are refused; see the README for the form.
+
+    `importance` and `confidence` (0 to 1) are kept in `metadata`, `provenance` in `source`, whose own fields win.
+    A `semantic_key` says what the record is about: it replaces what the same agent stored about it before in the same
+    team, scope and bucket. Without `dedupe` the same text in the same place is stored once more.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -111,6 +149,13 @@ class RecordIn(BaseModel):
     expires_at: datetime | None = None
     supersedes: str | None = None
     pinned: StrictBool = False
+    semantic_key: Key | None = None
+    dedupe: StrictBool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _folded(cls, value: Any) -> Any:
+        return _fold(value) if isinstance(value, Mapping) else value
 
     @field_validator("content", "title", mode="before")
     @classmethod

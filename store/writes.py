@@ -11,8 +11,8 @@ from . import postings
 from .base import Viewer
 from .duck import Session, query
 from .errors import NotFound
-from .records import Written, id_of, key_of, number_of, parse_id
-from .repetitions import Place, Repeated, Stored, caller_hash, look_up
+from .records import Written, id_of, key_of, number_of
+from .repetitions import Place, Repeated, Stored, caller_hash, look_up, semantic_hash
 from .rows import DEFAULT_PATH, REPAIRED, Prepared, RecordIn, source_name
 from .times import utc
 
@@ -38,7 +38,8 @@ def place_of(record: RecordIn, viewer: Viewer) -> Place:
 def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: datetime) -> list[Written]:
     """Write what is new of a batch, in order. Repetitions answer with the id that is there.
 
-    A known `external_id` with other text makes a new version of its record. Raises Conflict for an idempotency key
+    A known `external_id` with other text makes a new version of its record; what stood about the same `semantic_key` is
+    superseded. Raises Conflict for an idempotency key
     that came with other content and NotFound for a `supersedes` that the agent does not have.
     """
     moment = utc(now)
@@ -52,6 +53,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
     closed: list[int] = []  # vids whose version ended
     links: list[tuple[int, int, datetime]] = []  # (old key, new key, since)
     replays: list[tuple[int, str, str]] = []  # (vid, agent, idempotency key)
+    abouts: list[tuple[int, str, int | None]] = []  # (key, semantic key, its hash)
     results: list[Written] = []
     for item, place in zip(batch, places, strict=True):
         record = item.record
@@ -68,9 +70,16 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                         f"is stored already; not applied: {', '.join(ignored)}; forget it first to store it anew",
                     )
                 old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
-                if old is not None and old != same.key:
-                    links.append((old, same.key, moment))
-                    known.supersede(old, same.key, moment)
+                olds = [] if old is None else [old]
+                if known.current(item, same):
+                    olds += known.about(place, record.semantic_key)
+                    if record.semantic_key is not None:
+                        known.tell(same.key, record.semantic_key)
+                        abouts.append((same.key, record.semantic_key, semantic_hash(place, record.semantic_key)))
+                for old in olds:
+                    if old != same.key:
+                        links.append((old, same.key, moment))
+                        known.supersede(old, same.key, moment)
                 if replay is not None:
                     known.add_replay(agent, replay, same)
                     replays.append((same.vid, agent, replay))
@@ -90,13 +99,16 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
         if record.supersedes is not None and old is None:
             raise NotFound(f"supersedes: there is no record {record.supersedes}", field="supersedes")
         superseded = grown.superseded if grown else None
-        if old == key:  # a new version replaces the old one anyway
-            old = None
-        if old is not None:
+        # A new version replaces the old one anyway.
+        olds = [one for one in dict.fromkeys([old, *known.about(place, record.semantic_key)]) if one not in (None, key)]
+        old = olds[0] if olds else None
+        if olds:
             superseded = None  # what replaces another stands again itself
             links = [link for link in links if link[0] != key]
-            links.append((old, key, since))
-            known.supersede(old, key, since)
+        for one in olds:
+            assert one is not None
+            links.append((one, key, since))
+            known.supersede(one, key, since)
         row = row_of(item, place, vid=vid, key=key, version=version)
         row["created_at"] = created
         row["updated_at"] = created if grown is None else moment
@@ -118,6 +130,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                 live=superseded is None,
                 supersedes=row["supersedes"],
                 superseded=superseded,
+                semantic_key=record.semantic_key,
             )
         )
         known.add_replay(agent, replay, Repeated(key, vid, version, item.content_hash, False))
@@ -132,6 +145,12 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             {"now": moment, "vids": closed},
         )
     _link(session, links)
+    for key, semantic, hashed in abouts:
+        session.run(
+            "UPDATE records SET semantic_key = $semantic, semantic_hash = $hash "
+            "WHERE key = $key AND valid_to IS NULL AND semantic_key IS NULL",
+            {"key": key, "semantic": semantic, "hash": hashed},
+        )
     for vid, agent, replay in replays:
         session.run(
             "UPDATE records SET idempotency_key = $replay, idempotency_hash = $hash "
@@ -228,6 +247,8 @@ def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) ->
         "external_id": record.external_id,
         "idempotency_key": record.idempotency_key,
         "external_hash": caller_hash(agent, record.external_id),
+        "semantic_key": record.semantic_key,
+        "semantic_hash": semantic_hash(place, record.semantic_key),
         "idempotency_hash": caller_hash(agent, record.idempotency_key),
         "content_hash": item.content_hash,
         "pinned": record.pinned,

@@ -16,4 +16,6 @@ INSERT INTO records BY NAME SELECT
     unnest($passages::INTEGER[]) AS passages, unnest($terms::BIGINT[]) AS terms,
     unnest($bounds::INTEGER[][]) AS bounds, unnest($kinds::VARCHAR[]) AS kinds,
     unnest($speakers::VARCHAR[]) AS speakers, unnest($print_low::BIGINT[]) AS print_low,
-    unnest($print_high::BIGINT[]) AS print_high
+    unnest($name::VARCHAR[]) AS name, unnest($name_hash::BIGINT[]) AS name_hash, unnest($thread::BIGINT[]) AS thread,
+    unnest($print_high::BIGINT[]) AS print_high, unnest($semantic_key::VARCHAR[]) AS semantic_key,
+    unnest($semantic_hash::BIGINT[]) AS semantic_hash
