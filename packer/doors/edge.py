@@ -15,7 +15,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .rest_base import Caller, problem, problem_of
+from .rest_base import CALLER, NAMES_LOOPBACK, Caller, problem, problem_of
 
 MAX_BODY = 8 * 1024 * 1024  # bytes of a request
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]"))
@@ -29,13 +29,14 @@ _FETCHED = {b"host", b"origin", b"content-length"}
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One finished request: its method, the template of its route, status, seconds, and who asked."""
+    """One finished request: its method, the template of its route, status, seconds, who asked, and for what ids."""
 
     method: str
     route: str
     status: int
     seconds: float
     caller: Caller | None
+    ids: tuple[str, ...] = ()
     error: BaseException | None = None
 
 
@@ -92,8 +93,9 @@ class Edge:
             await problem_of(error)(scope, receive, sending)
         finally:
             route = getattr(scope.get("route"), "path", NOWHERE)
-            caller = scope.get("context_packs.caller")
-            self.done(Done(scope["method"], route, status, time.perf_counter() - started, caller, fault))
+            caller = scope.get(CALLER)
+            ids = tuple((caller and caller.touched) or map(str, scope.get("path_params", {}).values()))
+            self.done(Done(scope["method"], route, status, time.perf_counter() - started, caller, ids, fault))
 
     def _refused(self, scope: Scope) -> Any:
         """The answer to a request that may not pass, or None. Marks whether it names a loopback host."""
@@ -107,7 +109,7 @@ class Edge:
             return problem(
                 421, "Host: this server does not answer to that name; --allow-host adds one", "wrong_host", "Host"
             )
-        scope["context_packs.loopback"] = host[0] in LOOPBACK
+        scope[NAMES_LOOPBACK] = host[0] in LOOPBACK
         for origin in given.get(b"origin", []):
             scheme, _, rest = origin.partition("://")
             page = authority(rest) if scheme in ("http", "https") else None

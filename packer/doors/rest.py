@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.metadata import version
+from contextlib import asynccontextmanager
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
@@ -15,17 +14,21 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from ..errors import ContextPacksError
 from ..profile import load_profile
 from ..service import ContextPacks
 from . import rest_admin
-from .edge import MAX_BODY, Edge
-from .rest_base import AGENT_HEADER, INSTANCE_HEADER, RECHECK, Gate, Problem, needed_scope, problem_of
+from .edge import MAX_BODY, Done, Edge
+from .mcp_hello import NAME, VERSION
+from .mcp_http import McpDoor
+from .observe import Metrics, log_request
+from .rest_admin import Health
+from .rest_base import AGENT_HEADER, INSTANCE_HEADER, Gate, Problem, needed_scope, problem_of
 
-TITLE = "context-packs"
-VERSION = version("context-packs")
+MCP_PATH = "/mcp"
+_NOT_AUDITED = frozenset(("/metrics",))  # told often, and of no id
 THREADS = 24  # requests that work at once; further ones wait their turn, and the event loop stays free
 
 
@@ -41,25 +44,40 @@ def create_app(
     hosts: Iterable[str] = (),
     local: bool = True,
     max_body: int = MAX_BODY,
-    recheck: float = RECHECK,
+    github_secret: str | None = None,
 ) -> FastAPI:
     """The application over a memory; whoever gives `packs` closes it.
 
     `profile` is for callers whose token names none. `hosts` are names that the server answers to besides those of the
     loopback interface. `local` says that only this machine can reach it: then callers without a credential are served
-    as long as the store has no live token. `max_body` in bytes; a credential is looked up again after `recheck`
-    seconds. Raises InvalidField for an unknown profile.
+    as long as the store has no live token. `max_body` in bytes. With `github_secret` webhooks of GitHub are
+    signed instead of bringing a credential. Raises InvalidField for an unknown profile.
     """
     load_profile(profile)
+    gate, metrics = Gate(packs, profile, local=local), Metrics()
+    door = McpDoor(gate, max_body)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = THREADS
-        async with AsyncExitStack():
+        packs.audit.start()
+        async with door.running():
             yield
 
+    def done(one: Done) -> None:
+        metrics.done(one)
+        log_request(one)
+        if one.caller is not None and one.route not in _NOT_AUDITED:
+            packs.audit.note(
+                f"{one.method} {one.route}",
+                agent_id=one.caller.packs.viewer.agent_id,
+                token_id=one.caller.token,
+                objects=one.ids,
+                outcome=one.status,
+            )
+
     app = FastAPI(
-        title=TITLE,
+        title=NAME,
         version=VERSION,
         description=_DESCRIPTION,
         docs_url=None,
@@ -67,10 +85,12 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.state.gate = Gate(packs, profile, local=local, recheck=recheck)
+    app.state.github_secret = github_secret
+    app.state.gate, app.state.metrics, app.state.health = gate, metrics, Health(packs)
     for router in routers():
         app.router.routes.extend(router.routes)
-    app.add_middleware(Edge, hosts=tuple(hosts), max_body=max_body)
+    app.router.routes.append(Route(MCP_PATH, door))
+    app.add_middleware(Edge, hosts=tuple(hosts), max_body=max_body, begun=metrics.begun, done=done)
     for kind in (ContextPacksError, RequestValidationError):
         app.add_exception_handler(kind, _problem)
     app.add_exception_handler(HTTPException, _refused)
@@ -121,7 +141,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     """The document of all routes, made once; each names every status it can answer with, errors by reference."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=TITLE, version=VERSION, description=_DESCRIPTION, routes=app.routes, openapi_version="3.1.0"
+            title=NAME, version=VERSION, description=_DESCRIPTION, routes=app.routes, openapi_version="3.1.0"
         )
         parts = document.setdefault("components", {})
         for unused in ("HTTPValidationError", "ValidationError"):

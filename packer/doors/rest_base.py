@@ -15,12 +15,11 @@ import hashlib
 import json
 import math
 import re
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from http import HTTPStatus
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Request
@@ -31,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from context_packs.store import access
 from context_packs.store.base import Viewer
 
 from ..errors import ContextPacksError, Forbidden, InvalidField, StoreUnavailable, Unauthorized, row_for
@@ -38,14 +38,15 @@ from ..service import ContextPacks
 from ..tokens import well_formed
 from .bounded import compact
 
-READ, WRITE, ADMIN, TEMPORARY = "memory:read", "memory:write", "memory:admin", "memory:temporary:read"
-SCOPES = frozenset((READ, WRITE, ADMIN, TEMPORARY))
+T = TypeVar("T")
+
+READ, WRITE, ADMIN, TEMPORARY = access.SCOPES
+SCOPES = frozenset(access.SCOPES)
+CALLER, NAMES_LOOPBACK = "context_packs.caller", "context_packs.names_loopback"  # keys of the scope of a request
 AGENT_HEADER, INSTANCE_HEADER = "X-Memory-OS-Agent-ID", "X-Memory-OS-Agent-Instance-ID"
 
 MAX_DEPTH = 64  # levels of a JSON body; deeper ones make a parser of somebody fail sooner or later
 MAX_KEY = 255  # characters of an idempotency key
-RECHECK = 1.0  # seconds after which a known credential is looked up again: a revoked one works at most that long
-_REMEMBERED = 1024  # credentials known at once
 _IN_THREAD = 256 * 1024  # bytes of a body above which it is parsed beside the event loop
 _LONE = re.compile("[\ud800-\udfff]")
 
@@ -89,68 +90,45 @@ class Gate:
     then sees the memory of `packs`, or that of the agent its header names, with every scope and `profile`.
     """
 
-    def __init__(self, packs: ContextPacks, profile: str, *, local: bool = True, recheck: float = RECHECK) -> None:
+    def __init__(self, packs: ContextPacks, profile: str, *, local: bool = True) -> None:
         self.packs = packs
         self.profile = profile
         self.local = local
-        self._recheck = recheck
-        self._known: dict[str, tuple[float, Caller]] = {}
-        self._open_until = -math.inf
 
-    async def admit(self, request: Request, scope: str | None, *, loopback: bool = True) -> Caller:
-        """The caller, who has the scope; raises Unauthorized, Forbidden, InvalidField. `loopback` tells whether the
-        request names a loopback host: a request that came through a proxy under another name is never let in open."""
+    async def admit(self, request: Request, scope: str | None = None) -> Caller:
+        """The caller, who has the scope; also kept with the request. Raises Unauthorized, Forbidden, and InvalidField
+        for a malformed agent header.
+
+        A request that names no loopback host came through a proxy, and is never let in open.
+        """
         secret = credential(request.headers)
-        caller = await self._stranger(request, loopback) if secret is None else await self._holder(secret)
+        caller = await self._stranger(request) if secret is None else await self._holder(secret)
         agent, instance = _provenance(request, AGENT_HEADER), _provenance(request, INSTANCE_HEADER)
-        caller = Caller(caller.packs, caller.scopes, caller.profile, caller.token, caller.open, agent, instance)
+        caller = replace(caller, agent=agent, instance=instance, touched=[])
+        request.scope[CALLER] = caller
         if scope is not None:
             caller.need(scope)
         return caller
 
     async def _holder(self, secret: str) -> Caller:
-        now = time.monotonic()
-        until, caller = self._known.get(secret, (-math.inf, None))
-        if caller is None or now >= until:
-            caller = await run_sync(self._look_up, secret)
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[secret] = now + self._recheck, caller
-        return caller
-
-    def _look_up(self, secret: str) -> Caller:
-        grant = _access(self.packs).authenticate(secret)
+        grant = await self._ask(partial(self.packs.authenticate, secret))
         if grant is None:
-            self._known.pop(secret, None)
             raise Unauthorized("credential: it is unknown, expired or revoked")
         packs = self.packs.seen_by(grant.viewer)
-        return Caller(packs, frozenset(grant.scopes), grant.profile or self.profile, grant.token_id)
+        return Caller(packs, grant.scopes, grant.profile or self.profile, grant.token_id)
 
-    async def _stranger(self, request: Request, loopback: bool) -> Caller:
-        if not (self.local and loopback):
+    async def _stranger(self, request: Request) -> Caller:
+        if not (self.local and request.scope.get(NAMES_LOOPBACK)) or await self._ask(self.packs.has_live_tokens):
             raise Unauthorized("credential: give a token as X-API-Key or Authorization: Bearer")
-        now = time.monotonic()
-        if now >= self._open_until:
-            if await run_sync(_access(self.packs).has_live_tokens):
-                raise Unauthorized("credential: give a token as X-API-Key or Authorization: Bearer")
-            self._open_until = now + self._recheck
         agent = _provenance(request, AGENT_HEADER)
         packs = self.packs
         if agent and agent != packs.viewer.agent_id:
             packs = packs.seen_by(Viewer(agent))
         return Caller(packs, SCOPES, self.profile, open=True)
 
-
-class Access(Protocol):
-    """What the memory knows of credentials."""
-
-    def authenticate(self, secret: str) -> Any: ...
-
-    def has_live_tokens(self) -> bool: ...
-
-
-def _access(packs: ContextPacks) -> Access:
-    return cast(Access, packs)
+    async def _ask(self, question: Callable[[], T]) -> T:
+        """The store's answer, in a thread where it has to be read."""
+        return question() if self.packs.knows_tokens() else await run_sync(question)
 
 
 def credential(headers: Mapping[str, str]) -> str | None:
@@ -191,7 +169,7 @@ def needs(scope: str) -> Dependency:
     """
 
     async def caller(request: Request) -> Caller:
-        return cast(Caller, request.scope["context_packs.caller"])
+        return cast(Caller, request.scope[CALLER])
 
     _needed[caller] = scope
     return caller
@@ -228,8 +206,7 @@ class DoorRoute(APIRoute):
         async def handle(request: Request) -> Response:
             if scope is not None:
                 gate: Gate = request.app.state.gate
-                local = bool(request.scope.get("context_packs.loopback", True))
-                request.scope["context_packs.caller"] = await gate.admit(request, scope, loopback=local)
+                await gate.admit(request, scope)
             if request.scope["query_string"]:
                 _check_query(request, names)
             if takes_json:
@@ -271,12 +248,9 @@ class _JsonRequest(Request):
         if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
             raise HTTPException(415, "body: send it as Content-Type: application/json")
         self._json, repaired = await run_sync(parse_json, raw) if len(raw) > _IN_THREAD else parse_json(raw)
-        caller = self.scope.get("context_packs.caller")
+        caller: Caller | None = self.scope.get(CALLER)
         if repaired and caller is not None:
-            self.scope["context_packs.caller"] = Caller(
-                caller.packs, caller.scopes, caller.profile, caller.token, caller.open, caller.agent, caller.instance,
-                True, caller.touched,
-            )  # fmt: skip
+            self.scope[CALLER] = replace(caller, repaired=True)
 
     async def json(self) -> Any:
         return self._json

@@ -1,0 +1,85 @@
+"""MCP over streamable HTTP inside the server: the tools of `mcp_server`, behind the gate of the other routes.
+
+Every call stands alone (the SDK's stateless mode): it brings its credential, and there is no session that could be
+taken over, grow in number or be lost with a restart. Protocol: Model Context Protocol, "Streamable HTTP".
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from ..profile import list_profiles
+from ..service import ContextPacks
+from .mcp_hello import readable
+from .mcp_server import build_server
+from .rest_base import Caller, Gate, problem
+
+_caller: ContextVar[Caller] = ContextVar("caller")
+
+
+class McpDoor:
+    """An ASGI application for one path. `running()` encloses its life, once."""
+
+    def __init__(self, gate: Gate, max_body: int) -> None:
+        self._gate = gate
+        self._managers = {
+            name: StreamableHTTPSessionManager(
+                build_server(_packs, name, allow=_allow, touch=_touch),
+                json_response=True,
+                stateless=True,
+                max_request_body_size=max_body,
+            )
+            for name in list_profiles()
+        }
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the servers of all profiles."""
+        async with AsyncExitStack() as stack:
+            for manager in self._managers.values():
+                await stack.enter_async_context(manager.run())
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One call. Without sessions there is no stream to open and none to delete: only POST is taken, as the
+        protocol allows."""
+        if scope["method"] != "POST":
+            detail = "this route does not take that method"
+            await problem(405, detail, "method_not_allowed", headers={"Allow": "POST"})(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        caller = await self._gate.admit(request)
+        body = readable((await request.body()).decode("utf-8", "replace")).encode()
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
+        token = _caller.set(caller)
+        try:
+            await self._managers[caller.profile].handle_request(scope, replay, send)
+        finally:
+            _caller.reset(token)
+
+
+def _packs() -> ContextPacks:
+    return _caller.get().packs
+
+
+def _allow(scope: str) -> None:
+    _caller.get().need(scope)
+
+
+def _touch(ids: Sequence[str]) -> None:
+    _caller.get().touch(*ids)
