@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from context_packs.store.base import Candidates, Filters, Store, Viewer
+from context_packs.store.base import Candidates, Store, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.embedders import Embedder
 from context_packs.store.embedders import embedder as named_embedder
 from context_packs.store.errors import InvalidField
-from context_packs.store.records import Record, Written, parse_id
+from context_packs.store.records import Record, Written, is_id
 
 from .pack import Pack, build
 from .profile import load_profile, with_defaults
@@ -202,24 +202,25 @@ class ContextPacks:
             raise InvalidField(f"{min(fields)}: give a PackRequest or fields, not both", field=min(fields))
         profile = load_profile(request.profile)
         request = with_defaults(request, profile)
-        found = self._found(request.query, request.filters(), request.max_items, request.exclude_contents)
+        found = self._found(request, request.max_items)
         return build(request, profile, found, found.records, self._counter)
 
     def render(self, pack: Pack, profile: str = "public") -> str:
         """The text of another profile for a pack that this object made, under the same limits."""
         return render_pack(pack, load_profile(profile))
 
-    def _found(self, query: str, filters: Filters, take: int, known: Sequence[str]) -> Candidates:
-        if query.strip():
-            return self._store.candidates(query, filters, self.viewer, DEPTH, take, known)
-        return self._store.restore(filters, self.viewer, DEPTH, take, known)
+    def _found(self, request: PackRequest, take: int) -> Candidates:
+        filters, known, hops = request.filters(), request.exclude_contents, request.hops
+        if request.restore:
+            return self._store.restore(filters, self.viewer, DEPTH, take, known, hops)
+        return self._store.candidates(request.query, filters, self.viewer, DEPTH, take, known, hops)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def recall(self, query: str, limit: int = 10, *, exclude_contents: Sequence[str] = (), **filters: Any) -> Rows:
         """Complete rows that bear on a query, best first; with a blank query what a restore would bring."""
         request = parse_request(query=query, exclude_contents=exclude_contents, **filters)
-        found = self._found(request.query, request.filters(), _limited(limit), request.exclude_contents)
+        found = self._found(request, _limited(limit))
         return _rows(found, limit)
 
     def recall_with_context(
@@ -246,7 +247,7 @@ class ContextPacks:
         request = parse_request(query=query, **filters)
         if query.strip() == "*":
             return _rows(self._store.newest(request.filters(), self.viewer, _limited(limit)), limit)
-        found = self._found(request.query, request.filters(), _limited(limit), request.exclude_contents)
+        found = self._found(request, _limited(limit))
         return _rows(found, limit, least=STRICT)
 
     def get(self, ref: str) -> Record:
@@ -258,7 +259,7 @@ class ContextPacks:
         if not isinstance(refs, list | tuple) or not 1 <= len(refs) <= MAX_REFS:
             raise InvalidField(f"refs: give a list of 1 to {MAX_REFS} ids", field="refs")
         wanted = list(dict.fromkeys(ref if isinstance(ref, str) else repr(ref)[:64] for ref in refs))
-        found = self._store.fetch([ref for ref in wanted if parse_id(ref)], self.viewer)
+        found = self._store.fetch([ref for ref in wanted if is_id(ref)], self.viewer)
         return Contents(
             tuple(found[ref] for ref in wanted if ref in found), tuple(ref for ref in wanted if ref not in found)
         )
@@ -410,6 +411,10 @@ class ContextPacks:
     def audit(self) -> Audit:
         """The audit trail; a door starts it and notes its requests, `close` writes what waits."""
         return self._store.audit
+
+    def count(self) -> int:
+        """How many records the store holds, everybody's."""
+        return self._store.count()
 
     def probe(self) -> None:
         """Try the write path for real; raises what a write would raise."""
