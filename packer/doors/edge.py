@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Edge:
     """Refuses what names another host, comes from a foreign web page or is too large; passes on the rest.
 
     `hosts` are names besides those of the loopback interface, with a port or for any port; they are compared whole.
-    No CORS header is ever sent. `begun` and `done` are called for each request.
+    No CORS header is ever sent. `larger` names paths whose bodies may have more bytes than `max_body`. `begun` and `done` are called for each request.
     """
 
     def __init__(
@@ -53,12 +53,14 @@ class Edge:
         *,
         hosts: Iterable[str] = (),
         max_body: int = MAX_BODY,
+        larger: Mapping[str, int] | None = None,
         begun: Callable[[], None] = lambda: None,
         done: Callable[[Done], None] = lambda _: None,
     ) -> None:
         self.app = app
         self.hosts = LOOPBACK | {host.lower() for host in hosts}
         self.max_body = max_body
+        self.larger = dict(larger or {})
         self.begun = begun
         self.done = done
 
@@ -85,7 +87,7 @@ class Edge:
                 await refused(scope, receive, sending)
             else:
                 _unalias(scope)
-                await self.app(scope, self._counted(receive), sending)
+                await self.app(scope, self._counted(receive, self._limit(scope)), sending)
         except Exception as error:
             fault = error
             if answered:
@@ -115,19 +117,20 @@ class Edge:
             page = authority(rest) if scheme in ("http", "https") else None
             if page is None or not (page[0] in LOOPBACK or page == host):
                 return problem(403, "Origin: no calls from pages of other hosts", "forbidden", "Origin")
+        limit = self._limit(scope)
         for length in given.get(b"content-length", []):
-            if length.isdigit() and int(length) > self.max_body:
-                return self._too_large()
+            if length.isdigit() and int(length) > limit:
+                return problem(413, f"body: is above {limit} bytes", "too_large", "body", {"Connection": "close"})
         return None
 
     def _allowed(self, host: tuple[str, str]) -> bool:
         return host[0] in self.hosts or (bool(host[1]) and f"{host[0]}:{host[1]}" in self.hosts)
 
-    def _too_large(self) -> Any:
-        detail = f"body: is above {self.max_body} bytes"
-        return problem(413, detail, "too_large", "body", {"Connection": "close"})
+    def _limit(self, scope: Scope) -> int:
+        """Bytes that a body may have here."""
+        return max(self.max_body, self.larger.get(scope["path"].removeprefix("/api").removeprefix("/v1"), 0))
 
-    def _counted(self, receive: Receive) -> Receive:
+    def _counted(self, receive: Receive, limit: int) -> Receive:
         """The body, which ends in an error once it is too large, whatever length was told."""
         size = 0
 
@@ -136,8 +139,8 @@ class Edge:
             message = await receive()
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
-                if size > self.max_body:
-                    raise HTTPException(413, f"body: is above {self.max_body} bytes", {"Connection": "close"})
+                if size > limit:
+                    raise HTTPException(413, f"body: is above {limit} bytes", {"Connection": "close"})
             return message
 
         return counted
