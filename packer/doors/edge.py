@@ -44,7 +44,8 @@ class Edge:
     """Refuses what names another host, comes from a foreign web page or is too large; passes on the rest.
 
     `hosts` are names besides those of the loopback interface, with a port or for any port; they are compared whole.
-    No CORS header is ever sent. `larger` names paths whose bodies may have more bytes than `max_body`. `begun` and `done` are called for each request.
+    No CORS header is ever sent. `larger` names paths whose bodies may have more bytes than `max_body`. `begun` and
+    `done` are called for each request.
     """
 
     def __init__(
