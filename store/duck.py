@@ -22,8 +22,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-import duckdb
 import numpy as np
+
+try:
+    import _duckdb as duckdb  # what `duckdb` re-exports: its layer of Python takes 70 ms to load, for nothing used here
+except ImportError:
+    import duckdb  # type: ignore[no-redef]
 
 from . import lease
 from .errors import (

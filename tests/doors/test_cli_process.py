@@ -100,7 +100,7 @@ def test_help_and_version_load_no_database() -> None:
     script = (
         "import sys\nfrom context_packs.packer.doors.cli import main\n"
         "try: main(['recall', '--help'])\nexcept SystemExit: pass\n"
-        "print([name for name in ('duckdb', 'numpy', 'jinja2', 'rs_bpe', 'rich') if name in sys.modules],"
+        "print([name for name in ('_duckdb', 'numpy', 'jinja2', 'rs_bpe', 'rich') if name in sys.modules],"
         " file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)

@@ -116,7 +116,7 @@ def test_k2_nothing_heavy_is_loaded_before_the_first_answer() -> None:
     """K2: no SDK, no database, no model and no validation library stands between a client and its first answer."""
     script = (
         "import sys\nfrom context_packs.packer.doors import cli, mcp_hello, mcp_stdio\nmcp_hello.require_sdk()\n"
-        "print([name for name in ('mcp', 'mcp_types', 'anyio', 'pydantic', 'duckdb', 'numpy') if name in sys.modules])"
+        "print([name for name in ('mcp', 'mcp_types', 'anyio', 'pydantic', '_duckdb', 'numpy') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"[]\n"
 
