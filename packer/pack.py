@@ -47,7 +47,8 @@ class Budget(BaseModel):
 class PackedItem(BaseModel):
     """One record in the pack. `tokens` are those of its section and reference line here, `total_tokens` those of its
     whole content; `spans` are the shown character ranges of that content, half-open, adjacent ones joined; `content` is
-    the text of those ranges, only where the profile asks for it; `reason` says why a restored record is here."""
+    the text of those ranges, only where the profile asks for it; `reason` says why a restored record is here, or from
+    which record a link led to it; `links` are ids to walk further, one link away."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -68,6 +69,7 @@ class PackedItem(BaseModel):
     shortened: bool
     spans: list[tuple[int, int]]
     source: dict[str, Any]
+    links: list[str]
     content: str | None = None
 
 
@@ -118,6 +120,18 @@ class Pack(BaseModel):
         if made.profile == profile:
             return self
         return build(made.request, profile, made.found, made.records, made.counter)
+
+    def record(self, ref: str) -> Record:
+        """The whole record of an item of this pack; raises as `under`, and KeyError for an id that is not shown."""
+        if self._made is None:
+            raise InvalidField("pack: read back from JSON, so it holds no records; ask again", field="pack")
+        return self._made.records[ref]
+
+    def confidences(self) -> dict[str, float]:
+        """For every candidate the share of the query (0 to 1) that it contains; raises as `under`."""
+        if self._made is None:
+            raise InvalidField("pack: read back from JSON, so it holds no candidates; ask again", field="pack")
+        return {item.id: item.coverage for item in self._made.found.items}
 
 
 def structured(pack: Pack, profile: Profile) -> dict[str, Any]:
@@ -312,6 +326,7 @@ def _filled(
                 shortened=not item.section.whole,
                 spans=spans,
                 source=dict(record.source),
+                links=list(found.links.get(record.id, ())),
                 content=_content(record, spans) if profile.item_content else None,
             )
         )

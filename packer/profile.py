@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 ITEM_FIELDS = (
     "id", "type", "path", "bucket", "scope", "team_id", "title", "status", "score", "reason", "created_at",
-    "updated_at", "tokens", "total_tokens", "shortened", "spans", "source", "content",
+    "updated_at", "tokens", "total_tokens", "shortened", "spans", "source", "links", "content",
 )  # fmt: skip
 """What a profile may show of an item, in the order in which it is shown."""
 

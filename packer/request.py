@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Annotated, Any, Self
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
-from context_packs.store.base import Filters
+from context_packs.store.base import Filters, TimeAxis
 from context_packs.store.errors import InvalidField
-from context_packs.store.records import parse_id
-from context_packs.store.times import parse_time
+from context_packs.store.records import is_id
+from context_packs.store.times import parse_time, parse_zone
 
 from .tokens import well_formed
 
 MAX_ITEMS = 50
 MAX_TOKENS = 12_000
+MAX_HOPS = 3
 
 
 def _text(value: Any) -> Any:
@@ -44,12 +45,34 @@ def _many(value: Any) -> Any:
 
 
 def _time(field: str) -> BeforeValidator:
-    def read(value: Any) -> datetime | None:
+    def read(value: Any, info: ValidationInfo) -> datetime | None:
         value = _filter(value)
-        return None if value is None else parse_time(value, field)
+        zone = info.data.get("owner_timezone")
+        return None if value is None else parse_time(value, field, parse_zone(zone, "owner_timezone") if zone else UTC)
 
     return BeforeValidator(read)
 
+
+def _zone(value: Any) -> Any:
+    value = _filter(value)
+    if value is not None:
+        parse_zone(value, "owner_timezone")
+    return value
+
+
+def _share(value: Any) -> Any:
+    """A number from 0 to 1; an integer is one too."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+_ORDER_BY: dict[str | None, TimeAxis | None] = {
+    None: None,
+    "created_at": "created_at",
+    "updated_at": "updated_at",
+    "split_filter_created_order_updated": "updated_at",
+}
 
 Text = Annotated[str, BeforeValidator(_text)]
 Exact = Annotated[str | None, BeforeValidator(_filter)]
@@ -63,7 +86,18 @@ class PackRequest(BaseModel):
     whole numbers and nothing else. Filters are exact, `path` is a prefix of whole path segments; None, `%` and an empty
     text mean all, and so does `auto` for `memory_type`. `since` and `until` (half-open) and `as_of` take what
     `context_packs.store.times.parse_time` takes. `history` brings superseded records too. `exclude_ids` and
-    `exclude_contents` are what the caller already has.
+    `exclude_contents` are what the caller already has. `hops` (0 to 3): what links lead to from what was found, in so
+    many steps, stands behind it.
+
+    `threshold` (0 to 1, 0 is off) is the least share of the query that a record must contain. `time_order` puts the
+    best records in order of time, `asc` or `desc`. `temporal_axis_mode` says which time the interval and that order go
+    by: `created_at` (when it happened or was said), `updated_at`, or the one for the interval and the other for the
+    order. `owner_timezone` (an IANA name) is the zone of times given without an offset. `query_mode` `topic` looks for
+    what bears on the query; `activity_log` gives whatever lies between `since` and `until`, both needed, in order of
+    time. `prefer_working` puts working state that bears on the query in front. `hypothetical_answer`, a text as the
+    answer might read, is what search by meaning looks for in the query's place (Gao et al., Precise Zero-Shot Dense
+    Retrieval, 2022); without an embedder it changes nothing. `reference_time`, the caller's now, changes nothing: words
+    like "yesterday" are not read, give `since` and `until`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -80,20 +114,31 @@ class PackRequest(BaseModel):
     memory_type: Annotated[str | None, BeforeValidator(_type_filter)] = None
     status: Exact = None
     source: Exact = None
+    owner_timezone: Annotated[str | None, BeforeValidator(_zone)] = None
     since: Annotated[datetime | None, _time("since")] = None
     until: Annotated[datetime | None, _time("until")] = None
     as_of: Annotated[datetime | None, _time("as_of")] = None
+    reference_time: Annotated[datetime | None, _time("reference_time")] = None
+    threshold: Annotated[float, BeforeValidator(_share), Field(ge=0, le=1)] = 0.0
+    time_order: Literal["asc", "desc"] | None = None
+    temporal_axis_mode: Literal["created_at", "updated_at", "split_filter_created_order_updated"] | None = None
+    query_mode: Literal["topic", "activity_log"] = "topic"
+    prefer_working: bool = False
+    hypothetical_answer: Text = ""
     history: bool = False
     exclude_ids: Texts = ()
     exclude_contents: Texts = ()
+    hops: Annotated[int, Field(ge=0, le=MAX_HOPS)] = 0
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         for ref in self.exclude_ids:
-            if parse_id(ref) is None:
+            if not is_id(ref):
                 raise InvalidField(f"exclude_ids: {_shown(ref)} is no id such as mem:1", field="exclude_ids")
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidField("since: must be before until", field="since")
+        if self.query_mode == "activity_log" and (self.since is None or self.until is None):
+            raise InvalidField("query_mode: activity_log needs since and until", field="query_mode")
         return self
 
     @property
@@ -116,6 +161,12 @@ class PackRequest(BaseModel):
             as_of=self.as_of,
             exclude_ids=self.exclude_ids,
             history=self.history,
+            threshold=self.threshold,
+            time_by="updated_at" if self.temporal_axis_mode == "updated_at" else None,
+            time_order=self.time_order,
+            order_by=_ORDER_BY[self.temporal_axis_mode],
+            prefer_working=self.prefer_working,
+            hypothetical=self.hypothetical_answer.strip(),
         )
 
 
@@ -137,6 +188,10 @@ def _reason(error: Any) -> str:
             return f"{value} is above {limits['le']}"
         case "greater_than_equal":
             return f"{value} is below {limits['ge']}"
+        case "float_type" | "finite_number":
+            return f"{value} is not a number"
+        case "literal_error":
+            return f"{value} is not {limits['expected']}"
         case "int_type":
             return f"{value} is not a whole number"
         case "string_type":

@@ -21,7 +21,7 @@ from context_packs.store.duckstore import DuckStore
 from context_packs.store.embedders import Embedder
 from context_packs.store.embedders import embedder as named_embedder
 from context_packs.store.errors import InvalidField
-from context_packs.store.records import Record, Written, is_id
+from context_packs.store.records import Record, Written, is_id, parse_id
 
 from .pack import Pack, build
 from .profile import load_profile, with_defaults
@@ -211,6 +211,8 @@ class ContextPacks:
 
     def _found(self, request: PackRequest, take: int) -> Candidates:
         filters, known, hops = request.filters(), request.exclude_contents, request.hops
+        if request.query_mode == "activity_log":
+            return self._store.log(filters, self.viewer, DEPTH, take, known)
         if request.restore:
             return self._store.restore(filters, self.viewer, DEPTH, take, known, hops)
         return self._store.candidates(request.query, filters, self.viewer, DEPTH, take, known, hops)
@@ -241,14 +243,20 @@ class ContextPacks:
         return replace(self.recall(query, limit, exclude_contents=known, **filters), context=context)
 
     def search_memory(self, query: str, limit: int = 10, **filters: Any) -> Rows:
-        """Strict: rows that contain at least half of the query by weight, and nothing else. `"*"` lists the newest."""
+        """Strict: rows that contain at least half of the query by weight, and nothing else. `"*"` lists the newest, and
+        an id such as mem:7 finds that record."""
         if not isinstance(query, str) or not query.strip():
             raise InvalidField("query: is blank: give words to search for, or * to list", field="query")
         request = parse_request(query=query, **filters)
         if query.strip() == "*":
             return _rows(self._store.newest(request.filters(), self.viewer, _limited(limit)), limit)
+        if parse_id(query.strip()):
+            named = replace(request.filters(), ids=(query.strip(),))
+            found = self._store.newest(named, self.viewer, _limited(limit))
+            if found.items:
+                return _rows(found, limit)
         found = self._found(request, _limited(limit))
-        return _rows(found, limit, least=STRICT)
+        return _rows(found, limit, least=0.0 if request.query_mode == "activity_log" else STRICT)
 
     def get(self, ref: str) -> Record:
         """One record by its id, exactly. Raises InvalidField (malformed id), NotFound, Gone (deleted, to its owner)."""
@@ -300,6 +308,14 @@ class ContextPacks:
     def forget(self, ref: str, mode: str = "soft_delete") -> str:
         """Forget one record: `soft_delete`, `hard_delete` (text erased) or `redact` (text erased, record stays)."""
         return self._store.forget([ref], mode, self.viewer)[0]
+
+    def revise(self, ref: str, *, merge: bool = True, idempotency_key: str | None = None, **changes: Any) -> Written:
+        """Write the next version of a record of one's own: fields of the JSON Lines form that change, the others stay.
+
+        `metadata` and `source` are merged, unless `merge` is false. Nothing is written where nothing changes. Raises
+        InvalidField, NotFound, Gone, Conflict.
+        """
+        return self._store.revise(ref, _renamed(changes), self.viewer, merge=merge, replay=idempotency_key)
 
     def embed_pending(self) -> int:
         """Vectors for all passages that lack one, everybody's; the number made, 0 without an embedder.

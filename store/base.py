@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .records import Record, Written
 
 if TYPE_CHECKING:
     from .access import Tokens
     from .audit import Audit
+
+TimeAxis = Literal["created_at", "updated_at"]
+USAGE = "usage"
+"""The type of notes that a memory was used: found only where they are asked for by type."""
 
 TEMPORARY = "temporary"
 """The bucket whose records need a right of their own to be seen."""
@@ -37,7 +41,13 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Exact filters of a read; None means all. `path` is a prefix of whole path segments, `since`/`until` half-open."""
+    """Exact filters of a read; None means all. `path` is a prefix of whole path segments, `since`/`until` half-open.
+
+    `time_by` is the time that the interval is about, `order_by` the one that `time_order` sorts by. With a
+    `time_order` the best records come in order of time. `threshold` (0 to 1) is the least coverage of a record,
+    `prefer_working` puts working state that bears on the query in front, and `hypothetical`, a text as the answer might
+    read, is asked for by meaning in the query's place.
+    """
 
     scope: str | None = None
     bucket: str | None = None
@@ -51,6 +61,14 @@ class Filters:
     as_of: datetime | None = None
     exclude_ids: tuple[str, ...] = ()
     history: bool = False  # also superseded records
+    ids: tuple[str, ...] = ()  # only these
+    semantic_key: str | None = None
+    threshold: float = 0.0
+    time_by: TimeAxis | None = None  # created_at where None
+    time_order: Literal["asc", "desc"] | None = None
+    order_by: TimeAxis | None = None  # what suits the kind of read where None
+    prefer_working: bool = False
+    hypothetical: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +91,7 @@ class Candidate:
     rank: int
     score: float
     duplicate_of: str | None = None
-    reason: str = ""  # restore only: why it is here (pinned, open, decision, recent)
+    reason: str = ""  # why it is here: pinned, open, decision, recent (restore only), or "link from <id>"
     coverage: float = 1.0
 
 
@@ -84,13 +102,15 @@ class Candidates:
     `hits` holds passages of records that are no duplicates only, in the one deterministic order of the ladder's
     first part. `records` are the whole records of the first candidates that are no duplicates, as many as were asked
     for. `plan` is JSON-ready: mode, arms, terms, matched, depth, floor, filters, empty_filter, vectors,
-    degraded (the arms that could not run) and degraded_reason.
+    degraded (the arms that could not run), degraded_reason, and with hops `hops` and `reached`.
+    `links` has for those of `records` that have any the ids one link away.
     """
 
     items: tuple[Candidate, ...] = ()
     hits: tuple[Hit, ...] = ()
     records: Mapping[str, Record] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
+    links: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Store(Protocol):
@@ -105,14 +125,23 @@ class Store(Protocol):
     def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
 
     def candidates(
-        self, text: str, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()
+        self,
+        text: str,
+        filters: Filters,
+        viewer: Viewer,
+        depth: int,
+        take: int,
+        known: Sequence[str] = (),
+        hops: int = 0,
     ) -> Candidates: ...
 
     def restore(
-        self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()
+        self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0
     ) -> Candidates: ...
 
     def newest(self, filters: Filters, viewer: Viewer, limit: int) -> Candidates: ...
+
+    def log(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates: ...
 
     def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]: ...
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import reads
+from . import ordering, reads, walk
 from .analyzer import content_weight, query_speaker_terms, query_terms, term_key
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAX_QUERY_CHARS = 20_000
 MAX_QUERY_TERMS = 256  # of a query; what stands behind them is not searched
 _LEAD_CHARS = 300  # of each record that a restore shows before it shows more of any
+_FIRST = 3.0  # the score of what a restore shows in its first round
+_LINK = "link"  # what the reason of a record begins with to which links lead
 _TAIL_PASSAGES = 8  # of an episode's end, and of what follows the beginning
 
 
@@ -42,13 +44,14 @@ def search(
     depth: int,
     take: int,
     known: Sequence[str] = (),
+    hops: int = 0,
     scoring: Scoring = DEFAULT_SCORING,
     question: vectors.Question | None = None,
 ) -> Candidates:
     """Records that bear on `text`, at most `depth`, best first, near-duplicates folded; the first `take` come whole.
 
     `known` are texts that the caller has: records that say the same are left out and counted in the plan. With a
-    `question` vectors are looked through too.
+    `question` vectors are looked through too. What is within so many `hops` of the first `take` stands behind them all.
     """
     words = query_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS]
     where = reads.choice(viewer, now, filters)
@@ -73,27 +76,44 @@ def search(
     if near:
         first, top = vectors.widen(first, top, near)
     vids = first.vids[top]
-    details = _details(session, vids)
+    details = _details(session, vids, viewer)
     sizes = details["passages"].astype(np.int64)
     ranked = rank(found, first, top, sizes, scoring)
     keep = relevant(ranked.coverage, scoring)
     if near:
         ranked, keep = vectors.fuse(ranked, keep, vids, sizes, near)
+    if filters.threshold:
+        keep = keep & (ranked.coverage >= filters.threshold)
+        plan["threshold"] = filters.threshold
     order = np.flatnonzero(keep)
     order = order[np.lexsort((details["key"][order], -ranked.score[order]))][:depth]
+    in_front = 0
+    if filters.prefer_working and len(order):
+        order, in_front = ordering.working_first(session, vids, order, ranked.coverage, scoring.gate)
+    keys, names = details["key"].tolist(), details["name"].tolist()
     rows = [
-        _Row(int(details["key"][i]), int(vids[i]), float(ranked.score[i]), float(ranked.coverage[i])) for i in order
+        _Row(
+            keys[i],
+            int(vids[i]),
+            names[i],
+            bool(details["own"][i]),
+            (int(details["print_low"][i]), int(details["print_high"][i])),
+            float(ranked.score[i]),
+            float(ranked.coverage[i]),
+        )
+        for i in order
     ]
-    prints = np.stack((details["print_low"][order], details["print_high"][order]), axis=1)
     plan["matched"] = len(first.vids)
-    kept = _assemble(session, rows, prints, filters, viewer, now, take=take, known=known, plan=plan)
-    names = [id_of(int(key)) for key in details["key"]]
-    steps = np.array([name in kept.records for name in names], dtype=bool)[ranked.owner]
+    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
+    ids = [id_of(key, name) for key, name in zip(keys, names, strict=True)]
+    steps = np.array([one in kept.records for one in ids], dtype=bool)[ranked.owner]
     hits = tuple(
-        Hit(names[owner], int(ordinal), float(value))
+        Hit(ids[owner], int(ordinal), float(value))
         for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
     )
-    return replace(kept, hits=hits)
+    if in_front:
+        hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
+    return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
 
 
 def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.Where) -> Evidence:
@@ -114,9 +134,9 @@ def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.
     )
 
 
-def _details(session: Session, vids: Ints) -> dict[str, NDArray[Any]]:
+def _details(session: Session, vids: Ints, viewer: Viewer) -> dict[str, NDArray[Any]]:
     """Columns of details.sql, one entry for each version in the order given."""
-    columns = session.arrays(query("details"), {"vids": vids.tolist()})
+    columns = session.arrays(query("details"), {"vids": vids.tolist(), "agent": viewer.agent_id})
     place = np.searchsorted(columns["vid"], vids, sorter=(by_vid := np.argsort(columns["vid"])))
     return {name: column[by_vid[place]] for name, column in columns.items()}
 
@@ -130,41 +150,77 @@ def restore(
     depth: int,
     take: int,
     known: Sequence[str] = (),
+    hops: int = 0,
 ) -> Candidates:
-    """What a session should start with: pinned, open work, recent decisions and records, round the paths.
+    """What a session should start with: pinned, open work, recent decisions and records, round the paths. Triggers come
+    by their threads, or where they are asked for by type.
 
     Passages in the order in which they are worth showing: of every record its beginning, of an episode its end too.
     """
     where = reads.choice(viewer, now, filters)
-    found = where.rows(session, "restore", depth=depth)
+    quiet = where if filters.memory_type is not None else replace(where, flags=where.flags | {"quiet"})
+    found = quiet.rows(session, "restore", depth=depth)
     plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth}
     plan["matched"] = reads.totals(session, where)[0]
     if not found:
         return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})
-    rows = [_Row(key, vid, 1.0 / place, 1.0, reason) for place, (vid, key, reason, *_) in enumerate(found, start=1)]
-    prints = np.array([row[3:] for row in found], dtype=np.int64)
-    kept = _assemble(session, rows, prints, filters, viewer, now, take=take, known=known, plan=plan)
-    rounds = [hit for record in kept.records.values() for hit in _beginning(record)]
+    rows = [
+        _Row(key, vid, name, own, (low, high), 1.0 / place, 1.0, reason)
+        for place, (vid, key, reason, low, high, name, own) in enumerate(found, start=1)
+    ]
+    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
+    own = {item.id for item in kept.items if not _is_reached(item)}
+    rounds = [hit for record in kept.records.values() if record.id in own for hit in _beginning(record)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
+    return ordering.in_time(replace(kept, hits=tuple(rounds) + _leads(kept)), filters)
+
+
+def log(
+    session: Session,
+    filters: Filters,
+    viewer: Viewer,
+    now: datetime,
+    *,
+    depth: int,
+    take: int,
+    known: Sequence[str] = (),
+) -> Candidates:
+    """What there is in order of time, oldest first unless `time_order` is desc, whatever it says: of every record its
+    beginning, then what follows."""
+    where = reads.choice(viewer, now, filters)
+    by_time = replace(where, flags=where.flags | {ordering.flag_of(filters, "asc", "created_at")})
+    plan: dict[str, Any] = {"mode": "log", "arms": ["recency"], "terms": [], "depth": depth}
+    plan["matched"] = reads.totals(session, where)[0]
+    rows = [
+        _Row(key, vid, name, own, (low, high), 1.0 / place, 1.0)
+        for place, (vid, key, low, high, name, own) in enumerate(by_time.rows(session, "log", depth=depth), start=1)
+    ]
+    if not rows:
+        return Candidates(plan={**plan, **reads.empty_filter(session, filters, viewer, now)})
+    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=0, plan=plan)
+    rounds = [hit for record in kept.records.values() for hit in _beginning(record)]
+    rounds.sort(key=lambda hit: -hit.score)
     return replace(kept, hits=tuple(rounds))
 
 
 def newest(session: Session, filters: Filters, viewer: Viewer, now: datetime, *, limit: int) -> Candidates:
-    """The newest records, at most `limit`, all of them whole."""
+    """The newest records, or the oldest where `time_order` is asc, at most `limit`, all of them whole."""
     where = reads.choice(viewer, now, filters)
-    keys = [key for (key,) in where.rows(session, "newest", limit=limit)]
+    by_time = replace(where, flags=where.flags | {ordering.flag_of(filters, "desc", "updated_at")})
+    rows = _unshadowed(
+        [_Row(key, 0, name, own, (0, 0), 0.0, 1.0) for key, name, own in by_time.rows(session, "newest", limit=limit)]
+    )
     plan: dict[str, Any] = {
         "mode": "newest",
         "arms": ["recency"],
         "terms": [],
         "matched": reads.totals(session, where)[0],
     }
-    if not keys:
+    if not rows:
         plan |= reads.empty_filter(session, filters, viewer, now)
-    found = reads.fetch(session, keys, viewer, now, filters)
-    names = [name for name in map(id_of, keys) if name in found]
-    items = tuple(Candidate(name, rank, 1.0 / rank) for rank, name in enumerate(names, start=1))
-    return Candidates(items, (), {name: found[name] for name in names}, {**plan, "candidates": len(items)})
+    found = reads.by_keys(session, [row.key for row in rows], viewer, now, filters)
+    items = tuple(Candidate(row.id, rank, 1.0 / rank) for rank, row in enumerate(rows, start=1))
+    return Candidates(items, (), {row.id: found[row.key] for row in rows}, {**plan, "candidates": len(items)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,39 +229,88 @@ class _Row:
 
     key: int
     vid: int
+    name: str | None
+    own: bool
+    prints: tuple[int, int]
     score: float
     coverage: float
     reason: str = ""
+
+    @property
+    def id(self) -> str:
+        return id_of(self.key, self.name)
+
+
+def _unshadowed(rows: list[_Row]) -> list[_Row]:
+    """Where two agents gave the same name, the row that the id stands for: see reads.by_ids."""
+    if len({row.id for row in rows}) == len(rows):
+        return rows
+    best: dict[str, _Row] = {}
+    for row in sorted(rows, key=lambda row: (not row.own, row.key)):
+        best.setdefault(row.id, row)
+    return [row for row in rows if best[row.id] is row]
+
+
+def _reached(session: Session, rows: list[_Row], where: reads.Where, hops: int, take: int) -> list[_Row]:
+    """What links lead to from the first rows, as rows behind them."""
+    starts = [row.key for row in rows[:take]]
+    ids = {row.key: row.id for row in rows}
+    more = []
+    for one in walk.follow(session, starts, list(ids), where, hops):
+        reason = f"{_LINK} from {ids[one.via]}"
+        row = _Row(one.key, one.vid, one.name, one.own, (one.print_low, one.print_high), 0.0, 0.0, reason)
+        ids[row.key] = row.id
+        more.append(row)
+    return more
+
+
+def _is_reached(item: Candidate) -> bool:
+    return item.reason.startswith(_LINK)
+
+
+def _leads(kept: Candidates) -> tuple[Hit, ...]:
+    """The beginnings of what links lead to: the last of the hits."""
+    reached = [item.id for item in kept.items if _is_reached(item) and item.id in kept.records]
+    return tuple(
+        Hit(one, hit.ordinal, 0.0) for one in reached for hit in _beginning(kept.records[one]) if hit.score == _FIRST
+    )
 
 
 def _assemble(
     session: Session,
     rows: list[_Row],
-    prints: Ints,
     filters: Filters,
     viewer: Viewer,
     now: datetime,
     *,
     take: int,
     known: Sequence[str],
+    hops: int,
     plan: dict[str, Any],
 ) -> Candidates:
-    """Fold near-duplicates, leave out what the caller has, and bring the first records whole."""
+    """Follow links, fold near-duplicates, leave out what the caller has, and bring the first records whole."""
+    rows = _unshadowed(rows)
+    if hops:
+        more = _reached(session, rows, reads.choice(viewer, now, filters), hops, take)
+        plan |= {"hops": hops, "reached": len(more)}
+        rows = _unshadowed(rows + more)
 
     records: dict[str, Record] = {}
 
     def read(indices: Iterable[int]) -> None:
-        keys = [rows[index].key for index in indices if id_of(rows[index].key) not in records]
-        records.update(reads.fetch(session, keys, viewer, now, filters))
+        keys = [rows[index].key for index in indices if rows[index].id not in records]
+        found = reads.by_keys(session, keys, viewer, now, filters)
+        records.update((record.id, record) for record in found.values())
 
     def signatures(indices: Sequence[int]) -> dict[int, bytes]:
         read([*range(min(take, len(rows))), *indices])
-        texts = {index: records[id_of(rows[index].key)] for index in indices}
+        texts = {index: records[rows[index].id] for index in indices}
         return {index: signature_of(record.title, record.content) for index, record in texts.items()}
 
     # Only what may come in is compared: the rest is out by max_items whatever it repeats.
     reach = min(len(rows), take + 8)
-    stands_for = fold(prints[:reach], signatures) + [None] * (len(rows) - reach)
+    prints = np.array([row.prints for row in rows[:reach]], dtype=np.int64).reshape(reach, 2)
+    stands_for = fold(prints, signatures) + [None] * (len(rows) - reach)
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
@@ -215,21 +320,22 @@ def _assemble(
         chosen = [index for index in chosen if index not in dropped]
         dropped |= {index for index, other in enumerate(stands_for) if other in dropped}
     read(chosen[:take])
-    wanted = (id_of(rows[index].key) for index in chosen[:take])
+    wanted = {rows[index].id: rows[index].key for index in chosen[:take] if rows[index].id in records}
     order = [index for index in range(len(rows)) if index not in dropped]
     items = tuple(
         Candidate(
-            id_of(rows[index].key),
+            rows[index].id,
             rank,
             rows[index].score,
-            None if (other := stands_for[index]) is None else id_of(rows[other].key),
+            None if (other := stands_for[index]) is None else rows[other].id,
             rows[index].reason,
             rows[index].coverage,
         )
         for rank, index in enumerate(order, start=1)
     )
     plan |= {"candidates": len(items), "excluded": len(dropped)}
-    return Candidates(items, (), {one: records[one] for one in wanted if one in records}, plan)
+    links = walk.links_of(session, wanted, reads.sight(viewer, now, filters))
+    return Candidates(items, (), {one: records[one] for one in wanted}, plan, links)
 
 
 def _beginning(record: Record) -> list[Hit]:
@@ -240,5 +346,5 @@ def _beginning(record: Record) -> list[Hit]:
     rest = range(lead, count)
     last = list(reversed(rest))[:_TAIL_PASSAGES] if record.kind == "episode" else []
     later = [ordinal for ordinal in rest if ordinal not in set(last)]
-    rounds = [*((o, 3.0) for o in first), *((o, 2.0) for o in last), *((o, 1.0) for o in later[:_TAIL_PASSAGES])]
+    rounds = [*((o, _FIRST) for o in first), *((o, 2.0) for o in last), *((o, 1.0) for o in later[:_TAIL_PASSAGES])]
     return [Hit(record.id, ordinal, value) for ordinal, value in rounds]

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import reads
 from .base import Candidates, Filters, Viewer
-from .candidates import newest, restore, search
+from .candidates import log, newest, restore, search
 from .duck import Duck, Mode, query
 from .embedders import Embedder
 from .errors import Gone, InvalidField, NotFound, StoreError
-from .records import Record, Written, key_of, parse_id
+from .reads import absent
+from .records import Record, Written, is_id
 from .scoring import DEFAULT_SCORING, Scoring
 
 if TYPE_CHECKING:
@@ -126,14 +127,18 @@ class DuckStore:
             raise InvalidField(f"mode: {mode!r} is not one of {', '.join(FORGET_MODES)}", field="mode")
         from . import writes
 
-        keys = [_key(one) for one in ids]
+        for one in ids:
+            _assert_id(one)
+        keys: list[int] = []
         with self.duck.writing() as session:
-            for one, key in zip(ids, keys, strict=True):
-                row = session.row(query("owner"), {"key": key})
-                if row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
+            for one in ids:
+                key = reads.own_key(session, one, viewer.agent_id)
+                row = None if key is None else session.row(query("owner"), {"key": key})
+                if key is None or row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
                     raise NotFound(f"id: there is no record {one}", field="id")
                 if row[2] is not None and not (mode == "hard_delete" and row[3] != "hard_delete"):
                     raise _gone(one)
+                keys.append(key)
             writes.forget(session, keys, mode, self.clock())
         return list(ids)
 
@@ -161,10 +166,17 @@ class DuckStore:
     # -- reads -----------------------------------------------------------------------------------------------------
 
     def candidates(
-        self, text: str, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()
+        self,
+        text: str,
+        filters: Filters,
+        viewer: Viewer,
+        depth: int,
+        take: int,
+        known: Sequence[str] = (),
+        hops: int = 0,
     ) -> Candidates:
         """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
-        question = self._question(text)
+        question = self._question(filters.hypothetical or text)
         with self.duck.reading() as session:
             return search(
                 session,
@@ -175,6 +187,7 @@ class DuckStore:
                 depth=depth,
                 take=take,
                 known=known,
+                hops=hops,
                 scoring=self.scoring,
                 question=question,
             )
@@ -190,29 +203,35 @@ class DuckStore:
                 self._dimensions = vectors.dimensions_of(session, self.embedder.name)
         return vectors.ask(self.embedder, text, self._dimensions) if self._dimensions else None
 
-    def restore(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
+    def restore(
+        self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0
+    ) -> Candidates:
         """What a session should start with when there is no query. See candidates.restore."""
         with self.duck.reading() as session:
-            return restore(session, filters, viewer, self.clock(), depth=depth, take=take, known=known)
+            return restore(session, filters, viewer, self.clock(), depth=depth, take=take, known=known, hops=hops)
 
     def newest(self, filters: Filters, viewer: Viewer, limit: int) -> Candidates:
         """The newest records, whole; nothing is folded."""
         with self.duck.reading() as session:
             return newest(session, filters, viewer, self.clock(), limit=limit)
 
+    def log(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
+        """What there is in order of time. See candidates.log."""
+        with self.duck.reading() as session:
+            return log(session, filters, viewer, self.clock(), depth=depth, take=take, known=known)
+
     def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]:
         """Visible records by id; malformed, unknown, deleted and foreign ids are absent."""
-        parsed = (parse_id(one) for one in ids)
         with self.duck.reading() as session:
-            return reads.fetch(session, [key_of(*one) for one in parsed if one], viewer, self.clock())
+            return reads.by_ids(session, ids, viewer, self.clock())
 
     def get(self, one: str, viewer: Viewer) -> Record:
         """One record by its id, exactly. Raises InvalidField (malformed), NotFound, Gone (deleted, to its owner)."""
-        key = _key(one)
+        _assert_id(one)
         with self.duck.reading() as session:
-            found = reads.fetch(session, [key], viewer, self.clock())
+            found = reads.by_ids(session, [one], viewer, self.clock())
             if one not in found:
-                raise _absent(session.row(query("owner"), {"key": key}), one, viewer)
+                raise absent(session, one, viewer)
         return found[one]
 
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]:
@@ -267,22 +286,10 @@ def _batches(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str,
         yield batch
 
 
-def _key(one: object) -> int:
-    parsed = parse_id(one)
-    if parsed is None:
+def _assert_id(one: object) -> None:
+    if not is_id(one):
         raise InvalidField(f"id: {str(one)[:40]!r} is not an id like mem:1 or ep:1", field="id")
-    return key_of(*parsed)
 
 
 def _gone(one: str) -> Gone:
     return Gone(f"id: record {one} was deleted", field="id")
-
-
-def _absent(row: tuple[Any, ...] | None, one: str, viewer: Viewer) -> StoreError:
-    """Why a record (a row of owner.sql) can not be read: only its owner learns that it was there, and of a temporary
-    one only if it may see such."""
-    if row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
-        return NotFound(f"id: there is no record {one}", field="id")
-    if row[2] is not None:
-        return _gone(one)
-    return NotFound(f"id: there is no record {one}: it has expired", field="id")

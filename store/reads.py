@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,7 +13,8 @@ import numpy as np
 
 from .base import Filters, Viewer
 from .duck import Row, Session, query
-from .records import KIND, Record, Span, id_of, key_of, parse_id
+from .errors import Gone, NotFound, StoreError
+from .records import NAMED, Record, Span, id_of, key_of, kind_of, name_hash, parse_id, parse_name
 from .times import utc
 
 
@@ -51,7 +52,8 @@ def sight(viewer: Viewer, now: datetime, filters: Filters | None = None) -> Wher
 def choice(viewer: Viewer, now: datetime, filters: Filters) -> Where:
     """The condition of chosen.sql: what is visible and matches the caller's filters."""
     seen = sight(viewer, now, filters)
-    path = filters.path.removesuffix("%").rstrip("/") if filters.path else None
+    path = filters.path.removesuffix("%").removesuffix("*").rstrip("/") if filters.path else None
+    axis = "_updated" if filters.time_by == "updated_at" else ""
     wanted = {
         "scope": filters.scope,
         "bucket": filters.bucket,
@@ -60,12 +62,16 @@ def choice(viewer: Viewer, now: datetime, filters: Filters) -> Where:
         "memory_type": filters.memory_type,
         "status": filters.status,
         "source": filters.source,
-        "since": utc(filters.since),
-        "until": utc(filters.until),
+        f"since{axis}": utc(filters.since),
+        f"until{axis}": utc(filters.until),
+        "ids": [key_of(*one) for one in map(parse_id, filters.ids) if one] if filters.ids else None,
+        "semantic_key": filters.semantic_key,
         "exclude": [key_of(*one) for one in map(parse_id, filters.exclude_ids) if one] or None,
+        "exclude_names": [one for one in filters.exclude_ids if parse_name(one)] or None,
     }
     asked = {name: value for name, value in wanted.items() if value is not None}
-    return Where(seen.flags.union(asked), {**seen.params, **asked})
+    usual = {"usual"} if filters.memory_type is None else set()
+    return Where(seen.flags.union(asked, usual), {**seen.params, **asked})
 
 
 def totals(session: Session, where: Where) -> tuple[int, int, int]:
@@ -82,7 +88,7 @@ def empty_filter(session: Session, filters: Filters, viewer: Viewer, now: dateti
         value = getattr(filters, name)
         if value is not None:
             given.append(name)
-            alone = Filters(as_of=filters.as_of, history=filters.history)
+            alone = Filters(as_of=filters.as_of, history=filters.history, time_by=filters.time_by)
             if totals(session, choice(viewer, now, replace(alone, **{name: value})))[0] == 0:
                 return {"empty_filter": name}
     if len(given) > 1 and totals(session, choice(viewer, now, filters))[0] == 0:
@@ -106,14 +112,72 @@ def stats(session: Session, viewer: Viewer, now: datetime) -> dict[str, Any]:
     }
 
 
-def fetch(
+def by_keys(
     session: Session, keys: Sequence[int], viewer: Viewer, now: datetime, filters: Filters | None = None
-) -> dict[str, Record]:
-    """Visible records of these keys by id; what is not visible is absent."""
+) -> dict[int, Record]:
+    """Visible records by key; what is not visible is absent."""
     if not keys:
         return {}
-    records = (record_of(row) for row in sight(viewer, now, filters).rows(session, "fetch", keys=list(keys)))
-    return {record.id: record for record in records}
+    where = sight(viewer, now, filters)
+    rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=list(keys))
+    return _records(session, rows)
+
+
+def by_ids(session: Session, ids: Sequence[str], viewer: Viewer, now: datetime) -> dict[str, Record]:
+    """Visible records by id; malformed ids and what is not visible are absent.
+
+    Where two agents have given the same name, the viewer's own record is meant, else the one that was there first.
+    """
+    numbered = [key_of(*one) for one in map(parse_id, ids) if one]
+    found = by_keys(session, numbered, viewer, now)
+    names = [one for one in ids if parse_name(one)]
+    if names:
+        where = sight(viewer, now)
+        rows = Where(where.flags | {"by_name"}, where.params).rows(
+            session, "fetch", names=names, hashes=[name_hash(name) for name in names]
+        )
+        found |= _records(session, rows)
+    chosen: dict[str, Record] = {}
+    for key in sorted(found):
+        record = found[key]
+        if record.id not in chosen or (record.agent_id == viewer.agent_id != chosen[record.id].agent_id):
+            chosen[record.id] = record
+    return chosen
+
+
+def own_key(session: Session, one: str | None, agent: str) -> int | None:
+    """The key of an id among the records of one agent, deleted ones too; of a numbered id whoever has it. None for what
+    is no id or stands for nothing."""
+    parsed = parse_id(one)
+    if parsed is not None:
+        return key_of(*parsed)
+    if one is None or parse_name(one) is None:
+        return None
+    row = session.row(query("own_name"), {"hash": name_hash(one), "name": one, "agent": agent})
+    return int(row[0]) if row else None
+
+
+def absent(session: Session, one: str, viewer: Viewer, field: str = "id") -> StoreError:
+    """Why an id can not be read: only its owner learns that there was something, and of a temporary record only if it
+    may see such."""
+    key = own_key(session, one, viewer.agent_id)
+    row = None if key is None else session.row(query("owner"), {"key": key})
+    if row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
+        return NotFound(f"{field}: there is no record {one}", field=field)
+    if row[2] is not None:
+        return Gone(f"{field}: record {one} was deleted", field=field)
+    return NotFound(f"{field}: there is no record {one}: it has expired", field=field)
+
+
+def names_of(session: Session, keys: Iterable[int | None]) -> dict[int, str]:
+    """Names of the records that have one, whoever sees them."""
+    named = sorted({key for key in keys if key is not None and kind_of(key) in NAMED})
+    return dict(session.rows(query("names"), {"keys": named})) if named else {}
+
+
+def _records(session: Session, rows: Sequence[Row]) -> dict[int, Record]:
+    names = names_of(session, (key for row in rows for key in row[19:21]))
+    return {row[0]: record_of(row, names) for row in rows}
 
 
 def aware(moment: datetime | None) -> datetime | None:
@@ -121,18 +185,17 @@ def aware(moment: datetime | None) -> datetime | None:
     return None if moment is None else moment.replace(tzinfo=UTC)
 
 
-def record_of(row: Row) -> Record:
-    """One row of fetch.sql as a Record."""
+def record_of(row: Row, names: Mapping[int, str]) -> Record:
+    """One row of fetch.sql as a Record; `names` are those of the records that it replaces or is replaced by."""
     (key, _, version, content, title, path, type_, bucket, scope, agent, team, status, created, updated, source,
      metadata, external, pinned, expires, supersedes, superseded_by, deleted, bounds, kinds,
-     speakers) = row  # fmt: skip
-    identity = id_of(key)
+     speakers, name) = row  # fmt: skip
     edges = [0, *bounds]
-    names = json.loads(kinds)
+    sorts = json.loads(kinds)
     voices = json.loads(speakers) if speakers else [""] * len(bounds)
     return Record(
-        id=identity,
-        kind=KIND[identity.partition(":")[0]],
+        id=id_of(key, name),
+        kind=kind_of(key),
         version=version,
         content=content,
         title=title,
@@ -147,14 +210,14 @@ def record_of(row: Row) -> Record:
         updated_at=updated.replace(tzinfo=UTC),
         passages=tuple(
             Span(ordinal, start, end, kind, voice)
-            for ordinal, ((start, end), kind, voice) in enumerate(zip(pairwise(edges), names, voices, strict=True))
+            for ordinal, ((start, end), kind, voice) in enumerate(zip(pairwise(edges), sorts, voices, strict=True))
         ),
         source=json.loads(source),
         metadata=json.loads(metadata),
         external_id=external,
         pinned=pinned,
         expires_at=aware(expires),
-        supersedes=id_of(supersedes) if supersedes is not None else None,
-        superseded_by=id_of(superseded_by) if superseded_by is not None else None,
+        supersedes=id_of(supersedes, names.get(supersedes)) if supersedes is not None else None,
+        superseded_by=id_of(superseded_by, names.get(superseded_by)) if superseded_by is not None else None,
         deleted_at=aware(deleted),
     )

@@ -1,7 +1,9 @@
 """Records and their ids.
 
-An id is `mem:<n>` or `ep:<n>`, `n` counting from 1 per kind. It never changes and is never used again, also after
-deletion, re-open, export and import. Inside the store a record is known by its integer `key`.
+The id of a memory or an episode is `mem:<n>` or `ep:<n>`, `n` counting from 1 per kind; that of a thread, a worker or
+a trigger is a name, given by the caller (`thr_pr_412`) or made from its number (`trg_8f21`). An id never changes and is
+never used again, also after deletion, re-open, export and import. Inside the store a record is known by its integer
+`key`.
 """
 
 from __future__ import annotations
@@ -10,15 +12,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from hashlib import blake2b
+from typing import Any, Literal, cast
 
-Kind = Literal["memory", "episode"]
+Kind = Literal["memory", "episode", "thread", "worker", "trigger"]
 
-PREFIX: dict[str, str] = {"memory": "mem", "episode": "ep"}
-KIND: dict[str, Kind] = {"mem": "memory", "ep": "episode"}
-_KINDS: tuple[Kind, ...] = ("memory", "episode")
-_SLOTS = 16  # room for kinds to come (threads, workers, triggers) without renumbering
+PREFIX: dict[str, str] = {"memory": "mem", "episode": "ep", "thread": "thr", "worker": "wkr", "trigger": "trg"}
+KIND: dict[str, Kind] = {"mem": "memory", "ep": "episode", "thr": "thread", "wkr": "worker", "trg": "trigger"}
+KINDS: tuple[Kind, ...] = ("memory", "episode", "thread", "worker", "trigger")
+NAMED: tuple[Kind, ...] = KINDS[2:]
+"""Kinds whose ids are names."""
+
+_SLOTS = 16  # room for kinds to come without renumbering
 _ID = re.compile(r"(mem|ep):([1-9][0-9]{0,15})")
+_NAME = re.compile(r"(trg|thr|wkr)_[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def format_id(kind: str, n: int) -> str:
@@ -27,16 +34,28 @@ def format_id(kind: str, n: int) -> str:
 
 
 def parse_id(text: object) -> tuple[Kind, int] | None:
-    """Kind and number of an id, or None for anything that is not exactly one (strict: no blanks, signs, zeros)."""
+    """Kind and number of a numbered id (`mem:1`), or None for anything that is not exactly one (strict: no blanks,
+    signs, zeros)."""
     if not isinstance(text, str):
         return None
     match = _ID.fullmatch(text)
     return (KIND[match[1]], int(match[2])) if match else None
 
 
+def parse_name(text: object) -> Kind | None:
+    """The kind of an id that is a name (`thr_pr_412`), or None for anything that is not exactly one."""
+    match = _NAME.fullmatch(text) if isinstance(text, str) else None
+    return KIND[match[1]] if match else None
+
+
+def is_id(text: object) -> bool:
+    """Whether a text is an id of either form."""
+    return parse_id(text) is not None or parse_name(text) is not None
+
+
 def key_of(kind: str, n: int) -> int:
     """The integer that stands for an id in the store."""
-    return n * _SLOTS + _KINDS.index(kind)
+    return n * _SLOTS + KINDS.index(cast(Kind, kind))
 
 
 def number_of(key: int) -> int:
@@ -44,9 +63,24 @@ def number_of(key: int) -> int:
     return key // _SLOTS
 
 
-def id_of(key: int) -> str:
-    """Inverse of `key_of` over `parse_id`: the public id of a key."""
-    return format_id(_KINDS[key % _SLOTS], key // _SLOTS)
+def kind_of(key: int) -> Kind:
+    """The kind of the record behind a key."""
+    return KINDS[key % _SLOTS]
+
+
+def id_of(key: int, name: str | None = None) -> str:
+    """The public id of a key: the record's name where it has one, else made from the number."""
+    return format_id(KINDS[key % _SLOTS], key // _SLOTS) if name is None else name
+
+
+def name_hash(name: str) -> int:
+    """The signed 64-bit number by which a name is looked up."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def made_name(kind: Kind, n: int) -> str:
+    """The name of a record that came without one: `("trigger", 36641)` → `"trg_8f21"`."""
+    return f"{PREFIX[kind]}_{n:04x}"
 
 
 @dataclass(frozen=True, slots=True)

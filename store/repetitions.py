@@ -9,11 +9,12 @@ from datetime import datetime
 from .base import Viewer
 from .duck import Session, query
 from .errors import Conflict
+from .records import NAMED
 from .rows import Prepared, hash64
 
 Place = tuple[str, ...]  # agent, team, scope, bucket, path
-
 COMPLETED = "completed"  # status of what is done: the same text is a new record
+
 
 @dataclass(slots=True)
 class Stored:
@@ -30,8 +31,8 @@ class Stored:
     forgotten: bool = False
     supersedes: int | None = None
     superseded: tuple[int, datetime] | None = None
-
     semantic_key: str | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
@@ -52,8 +53,8 @@ class Repetitions:
         self._by_external: dict[tuple[str, str], Stored] = {}
         self._by_key: dict[int, Stored] = {}
         self._by_replay: dict[tuple[str, str], Repeated] = {}
-        for one in stored:
         self._about: dict[tuple[str, ...], list[Stored]] = {}
+        for one in stored:
             self.add(one)
         for agent, replay, repeated in replays:
             self._by_replay.setdefault((agent, replay), repeated)
@@ -66,9 +67,9 @@ class Repetitions:
         self._by_key[one.key] = one
         if one.live:
             self._by_content.setdefault((one.content_hash, one.place), one)
-        if one.external_id is not None:
         if one.semantic_key is not None and one.superseded is None:
             self._about.setdefault((*one.place[:4], one.semantic_key), []).append(one)
+        if one.external_id is not None:
             self._by_external[one.place[0], one.external_id] = one
 
     def add_replay(self, agent: str, replay: str | None, repeated: Repeated) -> None:
@@ -87,7 +88,6 @@ class Repetitions:
         place = (one.content_hash, one.place)
         if self._by_content.get(place) is one:
             del self._by_content[place]
-
         if one.semantic_key is not None:
             about = self._about.get((*one.place[:4], one.semantic_key), [])
             about[:] = [other for other in about if other is not one]
@@ -112,6 +112,7 @@ class Repetitions:
         if semantic_key is None:
             return []
         return sorted((one.key for one in self._about.get((*place[:4], semantic_key), ())), reverse=True)
+
     def repeated(self, item: Prepared, place: Place) -> Repeated | None:
         """What the record repeats, or None. Raises Conflict for an idempotency key that came with other content."""
         record = item.record
@@ -159,8 +160,8 @@ def look_up(
     pairs = [(place[0], item.record) for item, place in zip(batch, places, strict=True)]
     externals = [caller_hash(agent, record.external_id) for agent, record in pairs if record.external_id]
     replays = [caller_hash(agent, record.idempotency_key) for agent, record in pairs if record.idempotency_key]
-    rows = session.rows(
     abouts = [semantic_hash(place, item.record.semantic_key) for item, place in zip(batch, places, strict=True)]
+    rows = session.rows(
         query("existing"),
         {
             "contents": [item.content_hash for item in batch],
@@ -192,8 +193,8 @@ def look_up(
                 forgotten=deleted is not None or forgotten is not None,
                 supersedes=supersedes,
                 superseded=None if superseded_at is None else (superseded_by, superseded_at),
-            )
                 semantic_key=semantic,
+            )
         )
     return Repetitions(
         stored,

@@ -28,7 +28,7 @@ from .analyzer import index_keys, speaker_keys
 from .duplicates import fingerprint_of
 from .errors import InvalidField
 from .passages import divide
-from .records import Kind, parse_id
+from .records import NAMED, Kind, is_id
 from .times import parse_time
 
 DEFAULT_PATH = "notes"
@@ -60,7 +60,7 @@ Label = Annotated[str, BeforeValidator(_label), Field(strict=True, max_length=MA
 Key = Annotated[str, BeforeValidator(_label), Field(strict=True, min_length=1, max_length=MAX_LABEL_CHARS)]
 
 
-def _plain(value: object, depth: int = 0) -> object:
+def plain(value: object, depth: int = 0) -> object:
     """What JSON can say, lone surrogates repaired; raises ValueError for anything else."""
     if isinstance(value, str):
         return repair(value)
@@ -73,9 +73,9 @@ def _plain(value: object, depth: int = 0) -> object:
     if depth >= _DEEPEST:
         raise ValueError(f"is nested more than {_DEEPEST} deep: flatten it")
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {repair(name): _plain(one, depth + 1) for name, one in value.items()}
+        return {repair(name): plain(one, depth + 1) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one, depth + 1) for one in value]
+        return [plain(one, depth + 1) for one in value]
     raise ValueError(f"holds a {type(value).__name__} that JSON can not say: give text, finite numbers, lists, objects")
 
 
@@ -182,7 +182,7 @@ class RecordIn(BaseModel):
     @field_validator("supersedes")
     @classmethod
     def _reference(cls, value: str | None) -> str | None:
-        if value is not None and parse_id(value) is None:
+        if value is not None and not is_id(value):
             raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1")
         return value
 
@@ -191,7 +191,7 @@ class RecordIn(BaseModel):
     def _json(cls, value: object, info: Any) -> object:
         if isinstance(value, str) and info.field_name == "source":
             value = {"name": _label(value)}
-        return _plain(value) if isinstance(value, Mapping) else value
+        return plain(value) if isinstance(value, Mapping) else value
 
 
 def check(record: Mapping[str, Any] | RecordIn) -> RecordIn:
@@ -199,9 +199,12 @@ def check(record: Mapping[str, Any] | RecordIn) -> RecordIn:
     if isinstance(record, RecordIn):
         return record
     try:
-        return RecordIn.model_validate(record)
+        checked = RecordIn.model_validate(record)
     except ValidationError as error:
         raise invalid(error) from error
+    if checked.kind in NAMED:
+        raise InvalidField(f"kind: a {checked.kind} is made by a call of its own, not as a record", field="kind")
+    return checked
 
 
 def invalid(error: ValidationError) -> InvalidField:
@@ -245,14 +248,19 @@ def content_hash(record: RecordIn) -> int:
     return hash64(record.kind, record.title, text)
 
 
-def prepare(record: RecordIn, *, repaired: bool = False) -> Prepared:
-    """Divide and analyze a checked record; `repaired` says that something of it was repaired."""
-    passages = divide(record.content)
+def header_of(record: RecordIn) -> tuple[dict[int, int], int]:
+    """Slot 0 of a record: the terms of its title, path and type."""
     # What stands there by default says nothing, whether it was given or not.
     path = "" if record.path == DEFAULT_PATH else record.path
     type_ = "" if record.type == record.kind else record.type
     header = Counter(index_keys(f"{record.title} {path} {type_}"))
-    slots: list[tuple[dict[int, int], int]] = [(header, header.total())]
+    return header, header.total()
+
+
+def prepare(record: RecordIn, *, repaired: bool = False) -> Prepared:
+    """Divide and analyze a checked record; `repaired` says that something of it was repaired."""
+    passages = divide(record.content)
+    slots = [header_of(record)]
     for passage in passages:
         counts = Counter(index_keys(record.content[passage.start : passage.end]))
         if passage.context:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from . import postings
+from . import postings, reads
 from .base import Viewer
 from .duck import Session, query
 from .errors import NotFound
@@ -211,10 +211,9 @@ def _superseded_key(
 ) -> int | None:
     """The key of a record of this agent that is to be replaced, of this batch or stored; None where there is none that
     the viewer may know of."""
-    parsed = parse_id(ref)
-    if parsed is None:
+    key = reads.own_key(session, ref, agent)
+    if key is None:
         return None
-    key = key_of(*parsed)
     if key in fresh:
         return key if fresh[key] == agent else None
     found = session.row(
@@ -246,10 +245,10 @@ def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) ->
         "metadata": json.dumps(record.metadata),
         "external_id": record.external_id,
         "idempotency_key": record.idempotency_key,
-        "external_hash": caller_hash(agent, record.external_id),
+        "external_hash": caller_hash(agent, record.external_id, item.kind),
+        "idempotency_hash": caller_hash(agent, record.idempotency_key),
         "semantic_key": record.semantic_key,
         "semantic_hash": semantic_hash(place, record.semantic_key),
-        "idempotency_hash": caller_hash(agent, record.idempotency_key),
         "content_hash": item.content_hash,
         "pinned": record.pinned,
         "valid_to": None,
@@ -265,6 +264,9 @@ def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) ->
         "speakers": item.speakers,
         "print_low": item.fingerprint[0],
         "print_high": item.fingerprint[1],
+        "name": None,
+        "name_hash": None,
+        "thread": None,
     }
 
 
@@ -283,6 +285,8 @@ def forget(session: Session, keys: Sequence[int], mode: str, now: datetime) -> N
             "DELETE FROM vectors WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
             {"keys": list(keys)},
         )
+        session.run("DELETE FROM payloads WHERE key IN (SELECT unnest($keys::BIGINT[]))", {"keys": list(keys)})
+        session.run("DELETE FROM links WHERE from_key IN (SELECT unnest($keys::BIGINT[]))", {"keys": list(keys)})
         session.run(query("erase"), {"keys": list(keys), "text": REDACTED if mode == "redact" else "", "mode": mode})
     if mode != "redact":
         session.run(

@@ -9,4 +9,10 @@
     AND r.source_name = $source -- if source
     AND r.created_at >= $since -- if since
     AND r.created_at < $until -- if until
+    AND r.updated_at >= $since_updated -- if since_updated
+    AND r.updated_at < $until_updated -- if until_updated
+    AND list_contains($ids, r.key) -- if ids
+    AND r.semantic_key = $semantic_key -- if semantic_key
+    AND r.type <> 'usage' -- if usual
     AND NOT list_contains($exclude, r.key) -- if exclude
+    AND (r.name IS NULL OR NOT list_contains($exclude_names, r.name)) -- if exclude_names

@@ -1,7 +1,11 @@
--- What is visible and asked for, newest first.
-SELECT r.key
+-- What is visible and asked for, newest first unless another order is.
+SELECT r.key, r.name, r.agent_id = $agent AS own
 FROM records r
 WHERE r.forgotten IS NULL AND
 -- include: chosen
-ORDER BY r.updated_at DESC, r.key DESC
+ORDER BY
+    r.created_at, r.key -- if created_asc
+    r.created_at DESC, r.key DESC -- if created_desc
+    r.updated_at, r.key -- if updated_asc
+    r.updated_at DESC, r.key DESC -- if updated_desc
 LIMIT $limit
