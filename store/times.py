@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 from .errors import InvalidField
 
@@ -18,21 +18,34 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WANTED = "give RFC 3339 such as 2026-03-01T09:30:00Z, a date, or seconds since 1970"
 
 
-def parse_time(value: object, field: str) -> datetime:
-    """Aware UTC time of `value`; raises `InvalidField` naming `field`.
+def parse_zone(name: object, field: str) -> tzinfo:
+    """A time zone by its IANA name, such as Asia/Tokyo; raises `InvalidField` naming `field`."""
+    from zoneinfo import ZoneInfo  # only where a zone is named
+
+    wrong = InvalidField(f"{field}: {ascii(name)[:40]} is no time zone; give a name such as Asia/Tokyo", field=field)
+    if not (isinstance(name, str) and name.isascii() and len(name) <= 64):
+        raise wrong
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError) as error:  # a malformed name, a folder of names, one that is not known
+        raise wrong from error
+
+
+def parse_time(value: object, field: str, zone: tzinfo = UTC) -> datetime:
+    """Aware UTC time of `value`; raises `InvalidField` naming `field`. What has no offset is a time of `zone`.
 
     Taken: RFC 3339 text (section 5.6; also without seconds, or with a blank for the `T`); a bare date, which is its
-    midnight UTC; a text or `datetime` without an offset, which is UTC; a `date`; a number, seconds since 1970, or
+    midnight; a text or `datetime` without an offset; a `date`; a number, seconds since 1970, or
     milliseconds from 100,000,000,000 up (as seconds that would be the year 5138). Fractions finer than a microsecond
     are cut off; a leap second `:60` is the first moment of the next minute. Refused: everything else.
     """
     if isinstance(value, datetime):
         try:
-            return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+            return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
         except OverflowError as error:
             raise _refused(value, field) from error
     if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return datetime(value.year, value.month, value.day, tzinfo=zone).astimezone(UTC)
     if isinstance(value, bool):
         raise _refused(value, field)
     if isinstance(value, int | float):
@@ -40,7 +53,7 @@ def parse_time(value: object, field: str) -> datetime:
     match = _RFC3339.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise _refused(value, field)
-    return _from_match(match, value, field)
+    return _from_match(match, value, field, zone)
 
 
 def _from_number(value: int | float, field: str) -> datetime:
@@ -53,14 +66,15 @@ def _from_number(value: int | float, field: str) -> datetime:
         raise _refused(value, field) from error
 
 
-def _from_match(match: re.Match[str], value: object, field: str) -> datetime:
+def _from_match(match: re.Match[str], value: object, field: str, zone: tzinfo) -> datetime:
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
     micro = int((match[7] or "")[:6].ljust(6, "0"))
     offset = timedelta(hours=int(match[10] or 0), minutes=int(match[11] or 0))
     if second > 60 or int(match[11] or 0) > 59:
         raise _refused(value, field)
     try:
-        zone = timezone(-offset if match[9] == "-" else offset)
+        if match[8] or match[9]:
+            zone = timezone(-offset if match[9] == "-" else offset)
         moment = datetime(year, month, day, hour, minute, min(second, 59), micro, tzinfo=zone)
         if second == 60:
             moment = moment.replace(microsecond=0) + timedelta(seconds=1)

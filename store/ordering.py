@@ -1,0 +1,77 @@
+"""The order in which found records come where the caller asks for another than the best first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .base import Candidates, Filters, Hit
+from .duck import Session, query
+from .scoring import Floats, Ints
+
+
+def working_first(session: Session, vids: Ints, order: Ints, coverage: Floats, least: float) -> tuple[Ints, int]:
+    """`order` (indices into `vids` and `coverage`) with the working state that covers at least `least` of the query in
+    front, else as it was; and how many stand in front."""
+    rows = session.rows(query("working"), {"vids": [int(vid) for vid in vids[order]]})
+    working = np.isin(vids[order], np.array([vid for (vid,) in rows], dtype=np.int64)) & (coverage[order] >= least)
+    return np.concatenate((order[working], order[~working])), int(working.sum())
+
+
+def opened_first(hits: Sequence[Hit], names: Sequence[str]) -> tuple[Hit, ...]:
+    """The hits with the best one of each of these records in front, in the order of the names."""
+    best: dict[str, int] = {}
+    for index, hit in enumerate(hits):
+        if hit.id in names:
+            best.setdefault(hit.id, index)
+    front = [best[name] for name in names if name in best]
+    return tuple(hits[index] for index in [*front, *(index for index in range(len(hits)) if index not in set(front))])
+
+
+def in_time(found: Candidates, filters: Filters) -> Candidates:
+    """What was found with its whole records, which the best ones are, in order of time; the rest stays behind them.
+
+    Of every record its best passage comes first, then of every record its second: no long one keeps the others back.
+    """
+    if filters.time_order is None:
+        return found
+    backwards = filters.time_order == "desc"
+    axis = "updated_at" if filters.order_by == "updated_at" else "created_at"
+
+    def place(name: str) -> Any:
+        record = found.records[name]
+        return (getattr(record, axis), *_number(name))
+
+    names = sorted(found.records, key=place, reverse=backwards)
+    turn = {name: number for number, name in enumerate(names)}
+    chosen = sorted((item for item in found.items if item.id in turn), key=lambda item: turn[item.id])
+    items = [*chosen, *(item for item in found.items if item.id not in turn)]
+    seen: Counter[str] = Counter()
+    rounds: list[tuple[int, int, Hit]] = []
+    for hit in found.hits:
+        rounds.append((seen[hit.id], turn.get(hit.id, len(turn)), hit))
+        seen[hit.id] += 1
+    rounds.sort(key=lambda one: one[:2])
+    return replace(
+        found,
+        items=tuple(replace(item, rank=rank) for rank, item in enumerate(items, start=1)),
+        hits=tuple(hit for *_, hit in rounds),
+        records={name: found.records[name] for name in names},
+        plan={**found.plan, "time_order": filters.time_order},
+    )
+
+
+def _number(name: str) -> tuple[int, str]:
+    """Ids by their number, so that equal times keep the order of writing."""
+    digits = name.rpartition(":")[2]
+    return (int(digits), name) if digits.isascii() and digits.isdigit() else (0, name)
+
+
+def flag_of(filters: Filters, time_order: str, order_by: str) -> str:
+    """The line of newest.sql and log.sql that stands: by which time, and which way."""
+    axis = filters.order_by or order_by
+    return f"{axis.removesuffix('_at')}_{filters.time_order or time_order}"
