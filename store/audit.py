@@ -175,6 +175,11 @@ class Audit:
         """Whether entries are taken."""
         return self._thread is not None
 
+    @property
+    def waiting(self) -> int:
+        """How many entries are not written yet."""
+        return len(self._waiting)
+
     def start(self, *, days: float = KEPT_DAYS) -> None:
         """Take entries from now on, and start the thread that writes them and removes those older than `days` once an
         hour. Starting twice is harmless."""

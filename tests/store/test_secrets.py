@@ -26,6 +26,7 @@ PEM = "\n".join(("-----BEGIN RSA " + "PRIVATE KEY-----", *BODY_OF_A_KEY, "-----E
         ("key sk-proj-" + BODY + ", done", "key [secret:api-key], done"),
         ("sk_live_" + BODY[:24], "[secret:api-key]"),
         ("xoxb-" + "1234567890-" + BODY[:12], "[secret:slack-token]"),
+        ("cpk_" + "0123456789ab_" + BODY + "-_x", "[secret:api-key]"),
         ("AIza" + BODY[:35] + ")", "[secret:google-key])"),
         ("eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0." + BODY, "[secret:jwt]"),
         (f"before\n{PEM}\nafter", "before\n[secret:private-key]\nafter"),
