@@ -12,17 +12,21 @@ Sources: Claude Code hooks reference; the openai/codex sources (`codex-rs/hooks`
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ContextPacksError, InvalidField
+from ..tokens import DEFAULT, token_counter
 from .limits import HOOK_CEILINGS, PROMPT_LIMITS, within
 
 if TYPE_CHECKING:
@@ -140,12 +144,38 @@ def scope_of(project: str) -> str:
 # ---- answers
 
 
+@contextmanager
+def _in_haste() -> Iterator[None]:
+    """What makes a process that answers once faster.
+
+    The vocabulary loads in a thread beside the imports, which take longer: its loading keeps no interpreter lock, and
+    55 ms are saved where there is a second core. Looking for garbage, of which there is none yet, takes 25 ms.
+    """
+    vocabulary = threading.Thread(target=token_counter(DEFAULT, quick_start=True).count, args=("",))
+    vocabulary.start()
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+        vocabulary.join()
+
+
 def _answer(host: str, name: str, given: Mapping[str, Any], scope: str, store: str | None, agent: str | None) -> str:
     prompt = ""
     if name == "UserPromptSubmit":
         prompt = _searched(_text(given, "prompt"))
         if not prompt or prompt.startswith("/"):  # a command of the host
             return ""
+    with _in_haste():
+        return _recalled(host, name, prompt, given, scope, store, agent)
+
+
+def _recalled(
+    host: str, name: str, prompt: str, given: Mapping[str, Any], scope: str, store: str | None, agent: str | None
+) -> str:
     from ..profile import load_profile
     from ..service import ContextPacks, Settings
 
