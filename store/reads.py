@@ -120,7 +120,7 @@ def by_keys(
         return {}
     where = sight(viewer, now, filters)
     rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=list(keys))
-    return _records(session, rows)
+    return _records(session, rows, viewer)
 
 
 def by_ids(session: Session, ids: Sequence[str], viewer: Viewer, now: datetime) -> dict[str, Record]:
@@ -136,7 +136,7 @@ def by_ids(session: Session, ids: Sequence[str], viewer: Viewer, now: datetime) 
         rows = Where(where.flags | {"by_name"}, where.params).rows(
             session, "fetch", names=names, hashes=[name_hash(name) for name in names]
         )
-        found |= _records(session, rows)
+        found |= _records(session, rows, viewer)
     chosen: dict[str, Record] = {}
     for key in sorted(found):
         record = found[key]
@@ -175,9 +175,28 @@ def names_of(session: Session, keys: Iterable[int | None]) -> dict[int, str]:
     return dict(session.rows(query("names"), {"keys": named})) if named else {}
 
 
-def _records(session: Session, rows: Sequence[Row]) -> dict[int, Record]:
+def _records(session: Session, rows: Sequence[Row], viewer: Viewer) -> dict[int, Record]:
+    rows = _without_hidden_links(session, rows, viewer)
     names = names_of(session, (key for row in rows for key in row[19:21]))
     return {row[0]: record_of(row, names) for row in rows}
+
+
+def _without_hidden_links(session: Session, rows: Sequence[Row], viewer: Viewer) -> list[Row]:
+    """The rows of fetch.sql without `supersedes` and `superseded_by` that the viewer must not hear of: what replaced a
+    record of a team may be its owner's alone, or temporary. All is told to an agent of its own records."""
+
+    def told(row: Row) -> bool:
+        return viewer.temporary and row[9] == viewer.agent_id
+
+    keys = sorted({key for row in rows if not told(row) for key in row[19:21] if key is not None})
+    if not keys:
+        return list(rows)
+    params = {"keys": keys, "agent": viewer.agent_id, "teams": list(viewer.teams), "temporary": viewer.temporary}
+    known = {key for (key,) in session.rows(query("nameable"), params)}
+    return [
+        row if told(row) else (*row[:19], *(key if key in known else None for key in row[19:21]), *row[21:])
+        for row in rows
+    ]
 
 
 def aware(moment: datetime | None) -> datetime | None:

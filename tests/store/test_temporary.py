@@ -98,6 +98,33 @@ def test_a_record_that_moved_follows_its_newest_version(kit: Any) -> None:
     assert [line["content"] for line in packs.export_lines()] == ["The plan as it was agreed."]
 
 
+def test_no_record_names_another_that_is_out_of_sight(kit: Any) -> None:
+    """What replaced a record, or what it replaced, is named only to whom it may be: not a temporary one without the
+    right, not another agent's own one to a member of the team."""
+    store = kit.store()
+    member, both = Viewer("scout", ("red",)), Viewer("planner", ("red",))
+    kit.write(store, "The office is in Berlin.", team_id="red")
+    kit.write(store, "The office is in Porto.", supersedes="mem:1")
+    kit.write(store, "The gate is green.")
+    kit.write(store, "The gate is blue.", supersedes="mem:3", bucket="temporary")
+    kit.write(store, "The gate is red.", supersedes="mem:4", team_id="red")
+    kit.write(store, "The gate is black.", supersedes="mem:5", team_id="red")
+
+    def links(viewer: Viewer) -> list[tuple[str, str | None, str | None]]:
+        found = store.fetch([f"mem:{n}" for n in range(1, 7)], viewer)
+        return [(one.id, one.supersedes, one.superseded_by) for one in found.values()]
+
+    assert links(kit.me) == links(both) == [
+        ("mem:1", None, "mem:2"), ("mem:2", "mem:1", None), ("mem:3", None, "mem:4"), ("mem:4", "mem:3", "mem:5"),
+        ("mem:5", "mem:4", "mem:6"), ("mem:6", "mem:5", None),
+    ]  # fmt: skip
+    assert links(LASTING) == [
+        ("mem:1", None, "mem:2"), ("mem:2", "mem:1", None), ("mem:3", None, None), ("mem:5", None, "mem:6"),
+        ("mem:6", "mem:5", None),
+    ]  # fmt: skip
+    assert links(member) == [("mem:1", None, None), ("mem:5", None, "mem:6"), ("mem:6", "mem:5", None)]
+
+
 def test_one_store_serves_several_viewers(kit: Any) -> None:
     """`seen_by` looks with other eyes at the same store, and closing it closes nothing of the others."""
     packs = kit.packs()
