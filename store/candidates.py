@@ -12,16 +12,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import ordering, reads, walk
 from .analyzer import content_weight, query_speaker_terms, query_terms, term_key
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
+from .evidence import gather
 from .known import Known
 from .records import Record, id_of
-from .scoring import DEFAULT_SCORING, Evidence, Ints, Scoring, best_of, rank, relevant, score
+from .scoring import DEFAULT_SCORING, Scoring, best_of, rank, relevant, score
 
 if TYPE_CHECKING:
     from . import vectors
@@ -63,7 +63,9 @@ def search(
         "gate": scoring.gate,
         "floor": scoring.floor,
     }
-    found = _evidence(session, text, words, where)
+    said_by = query_speaker_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS]
+    content = np.array([content_weight(word) for word in words])
+    found, details_of = gather(session, [term_key(term) for term in (*words, *said_by)], content, where)
     near = None
     if question:
         from . import vectors  # only with an embedder: a short command does without
@@ -76,7 +78,7 @@ def search(
     if near:
         first, top = vectors.widen(first, top, near)
     vids = first.vids[top]
-    details = _details(session, vids, viewer)
+    details = details_of(vids)
     sizes = details["passages"].astype(np.int64)
     ranked = rank(found, first, top, sizes, scoring)
     keep = relevant(ranked.coverage, scoring)
@@ -114,31 +116,6 @@ def search(
     if in_front:
         hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
     return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
-
-
-def _evidence(session: Session, text: str, words: tuple[str, ...], where: reads.Where) -> Evidence:
-    keys = [term_key(term) for term in (*words, *query_speaker_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS])]
-    hits = where.arrays(session, "hits", terms=keys)
-    order = np.argsort(hits["pas"], kind="stable")  # postings come as few ascending runs, which this sort makes use of
-    hits = {name: column[order] for name, column in hits.items()}
-    return Evidence(
-        slot=hits["slot"],
-        vid=hits["vid"],
-        pas=hits["pas"],
-        tf=hits["tf"].astype(np.float64),
-        len=hits["len"].astype(np.float64),
-        terms=hits["terms"].astype(np.float64),
-        words=len(words),
-        content=np.array([content_weight(word) for word in words]),
-        totals=reads.totals(session, where),
-    )
-
-
-def _details(session: Session, vids: Ints, viewer: Viewer) -> dict[str, NDArray[Any]]:
-    """Columns of details.sql, one entry for each version in the order given."""
-    columns = session.arrays(query("details"), {"vids": vids.tolist(), "agent": viewer.agent_id})
-    place = np.searchsorted(columns["vid"], vids, sorter=(by_vid := np.argsort(columns["vid"])))
-    return {name: column[by_vid[place]] for name, column in columns.items()}
 
 
 def restore(
@@ -304,8 +281,9 @@ def _assemble(
 
     def signatures(indices: Sequence[int]) -> dict[int, bytes]:
         read([*range(min(take, len(rows))), *indices])
-        texts = {index: records[rows[index].id] for index in indices}
-        return {index: signature_of(record.title, record.content) for index, record in texts.items()}
+        texts = {index: records.get(rows[index].id) for index in indices}
+        # One that is gone since it was ranked says nothing.
+        return {i: signature_of(text.title, text.content) if text else b"" for i, text in texts.items()}
 
     # Only what may come in is compared: the rest is out by max_items whatever it repeats.
     reach = min(len(rows), take + 8)

@@ -14,7 +14,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -39,6 +39,7 @@ from .errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
+from .kept import Kept
 
 Mode = Literal["shared", "leased", "exclusive"]
 Row = tuple[Any, ...]
@@ -76,10 +77,24 @@ def migrations() -> tuple[str, ...]:
 
 
 class Session:
-    """One open transaction or read on the file. Statements take bound parameters only."""
+    """One open transaction or read on the file. Statements take bound parameters only.
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    `kept` is what the process remembers of a file that it keeps open, None for others and in a write.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, kept: Kept | None = None) -> None:
         self._connection = connection
+        self.kept = kept
+        self._version = kept.begun() if kept else 0
+
+    def recalled(self, name: Hashable) -> Any:
+        """What an earlier read of the same state of the file kept under this name; None where there is nothing."""
+        return self.kept.get(name, self._version) if self.kept else None
+
+    def keep(self, name: Hashable, value: Any, size: int) -> None:
+        """Keep a value of about `size` bytes for later reads; nothing where the file is not kept open."""
+        if self.kept:
+            self.kept.put(name, value, size, self._version)
 
     def run(self, sql: str, params: Params = None) -> None:
         """Execute a statement for its effect."""
@@ -122,9 +137,11 @@ def _bound(params: Params) -> dict[str, Any] | None:
 
 
 class Turns:
-    """Who may write a file, and who may bring it to the schema: one thread of the process at a time."""
+    """What the objects of a process share for a file: who may write it and who may bring it to the schema, one thread
+    at a time, and what is remembered of it while it is kept open."""
 
     def __init__(self) -> None:
+        self.kept = Kept()
         self.writing = threading.RLock()
         self.preparing = threading.Lock()  # taken last, inside of writing
 
@@ -157,6 +174,7 @@ class _Engine:
         self._files: dict[str, _File] = {}
         self._numbers = 0
         self._turns: dict[str, Turns] = {}
+        self._stamps: dict[str, Any] = {}  # what files looked like when they were let go of
         self._closed_until: dict[str, float] = {}  # files that others asked for
         self._keeper: threading.Thread | None = None
 
@@ -225,6 +243,8 @@ class _Engine:
             file = _File(self._numbers, not os.access(path, os.W_OK), time.monotonic())
             self._instance.execute(_attach_statement(path, file.number, file.read_only, False))
             self._files[path] = file
+            if _stamp(path) != self._stamps.get(path):  # somebody wrote it since it was let go of
+                self.turns(path).kept.changed()
         return self._instance, file
 
     def _make(self, instance: duckdb.DuckDBPyConnection, path: str, number: int) -> None:
@@ -303,6 +323,16 @@ class _Engine:
             # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
             if "checkpoint during detach failed" not in _words(error, path):
                 raise _mapped(error, path) from error
+        self._stamps[path] = _stamp(path)
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """What tells one state of a file from another, its log included; never equal where it can not be told."""
+    try:
+        states = [os.stat(one) for one in (path, path + ".wal") if os.path.exists(one)]
+    except OSError:
+        return (time.monotonic_ns(),)
+    return tuple(number for state in states for number in (state.st_ino, state.st_size, state.st_mtime_ns))
 
 
 _engine = _Engine()
@@ -414,9 +444,10 @@ class Duck:
     def reading(self) -> Iterator[Session]:
         """A consistent read: one snapshot for all statements inside."""
         with self._session() as (cursor, _):
+            session = Session(cursor, None if self.mode == "shared" else self._turns.kept)
             cursor.execute("BEGIN")
             try:
-                yield Session(cursor)
+                yield session
             finally:
                 _roll_back(cursor)
 
@@ -429,10 +460,13 @@ class Duck:
             cursor.execute("BEGIN")
             try:
                 yield Session(cursor)
+                self._turns.kept.changed()  # before and behind: what is read meanwhile may be of either state
                 cursor.execute("COMMIT")
             except BaseException:
                 _roll_back(cursor)
                 raise
+            finally:
+                self._turns.kept.changed()
 
     def size(self) -> int:
         """Bytes on disk of the file and its log; 0 in memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -24,6 +24,13 @@ class Where:
 
     flags: frozenset[str]
     params: Mapping[str, Any]
+
+    @property
+    def name(self) -> Hashable:
+        """What a process may remember something under; None where that is not worth it, as moments seldom repeat."""
+        if "as_of" in self.flags or "exclude" in self.flags:
+            return None
+        return self.flags, tuple((name, str(value)) for name, value in self.params.items() if name != "at")
 
     def rows(self, session: Session, name: str, **more: Any) -> list[Row]:
         """Rows of `store/sql/<name>.sql` under this condition."""
@@ -76,7 +83,7 @@ def choice(viewer: Viewer, now: datetime, filters: Filters) -> Where:
 
 def totals(session: Session, where: Where) -> tuple[int, int, int]:
     """Records, passages and terms of what a condition lets through."""
-    records, passages, terms = where.rows(session, "totals")[0]
+    records, passages, terms, _ = where.rows(session, "totals")[0]
     return records, passages, terms
 
 
@@ -119,8 +126,19 @@ def by_keys(
     if not keys:
         return {}
     where = sight(viewer, now, filters)
-    rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=list(keys))
-    return _records(session, rows, viewer)
+    name = where.name
+    found: dict[int, Record] = {}
+    for key in keys if session.kept and name else ():
+        record: Record | None = session.recalled((name, key))
+        if record is not None and (record.expires_at is None or record.expires_at > now):
+            found[key] = record
+    missing = [key for key in keys if key not in found]
+    if missing:
+        rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=missing)
+        for key, record in _records(session, rows, viewer).items():
+            found[key] = record
+            session.keep((name, key), record, 1000 + 4 * len(record.content) + 150 * len(record.passages))
+    return found
 
 
 def by_ids(session: Session, ids: Sequence[str], viewer: Viewer, now: datetime) -> dict[str, Record]:
