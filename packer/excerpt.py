@@ -91,7 +91,7 @@ def excerpt(record: Record, query: str, hits: Sequence[int], chars: int = 800) -
     content = record.content
     spans, basis = _divided(record)
     wanted = frozenset(map(term_key, query_terms(query)))
-    ranked = _distinct(content, spans, hits)
+    ranked = _closest_first(content, spans, _distinct(content, spans, hits), wanted)
     matching = (hit for hit in ranked if not wanted.isdisjoint(index_keys(_words(content, spans[hit])[:MAX_SEARCHED])))
     best = next(matching, None)
     if best is None and ranked and _neighbour(content, spans, ranked[0], -1) is not None:
@@ -125,6 +125,19 @@ def _distinct(content: str, spans: Sequence[Span], hits: Sequence[int]) -> list[
             if len(found) == MAX_HITS:
                 break
     return list(found.values())
+
+
+def _closest_first(content: str, spans: Sequence[Span], hits: list[int], wanted: frozenset[int]) -> list[int]:
+    """The hits; in the places of those with several lines (code) first the one with most words of the query, those of
+    its best line counted twice: rank knows passages only, where words of unrelated lines count like words of one."""
+    scores: dict[int, int] = {}
+    for hit in hits:
+        lines = _BREAK.split(_words(content, spans[hit])[:MAX_SEARCHED])
+        if len(lines) > 1 and spans[hit].kind != "row":
+            found = [wanted.intersection(index_keys(line)) for line in lines]
+            scores[hit] = max(map(len, found)) + len(frozenset().union(*found))
+    ordered = iter(sorted(scores, key=lambda hit: -scores[hit]))
+    return [next(ordered) if hit in scores else hit for hit in hits]
 
 
 def _divided(record: Record) -> tuple[Sequence[Span], Basis]:

@@ -186,6 +186,27 @@ def test_the_match_is_found_in_text_without_sentence_marks(kit: Any, line: str, 
         assert len(found.text) <= 400
 
 
+@pytest.mark.parametrize("fence", ["```", ""], ids=["fenced", "bare"])
+@pytest.mark.parametrize(
+    ("part", "setting", "query"),
+    [
+        ("mail gateway", "poll interval", "poll interval of the mail gateway in Velmora"),
+        ("メール中継", "巡回の間隔", "Velmoraでメール中継の巡回の間隔はいくつですか"),
+    ],
+)
+def test_a_line_of_code_with_all_words_comes_before_lines_that_share_them(
+    kit: Any, part: str, setting: str, query: str, fence: str
+) -> None:
+    """Code is ranked by blocks of lines. The block with all words in one line is shown, also where it is ranked last
+    and a heading first, before blocks where each line has some of them."""
+    others = [f'set("{part}", "limit {n}", {n})\nset("map renderer {n}", "{setting}", {n})\n\n\n' for n in range(24)]
+    code = "".join([*others[:17], f'set("{part}", "{setting}", 41)\nset("clock", "zone", 0)\n\n\n', *others[17:]])
+    record = kit.record(1, f"# Configuration of Velmora\n\n{fence}\n{code}{fence}\n")
+    answers = [span.ordinal for span in record.passages if ", 41)" in record.content[span.start : span.end]]
+    hits = [*(span.ordinal for span in record.passages if span.ordinal not in answers), *answers]
+    assert f'set("{part}", "{setting}", 41)' in excerpt(record, query, hits, 400).text
+
+
 def test_a_passage_longer_than_the_excerpt_is_cut_around_the_words(kit: Any) -> None:
     """The part with most words of the query is shown, from word to word, and never more than there is room for."""
     text = "alpha " * 40 + "then the needle lay in the haystack for years " + "omega " * 40
