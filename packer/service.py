@@ -23,6 +23,7 @@ from context_packs.store.embedders import embedder as named_embedder
 from context_packs.store.errors import InvalidField
 from context_packs.store.records import Record, Written, is_id, parse_id
 
+from .chained import Chained
 from .pack import Pack, build
 from .profile import load_profile, with_defaults
 from .render import render as render_pack
@@ -129,7 +130,7 @@ class Contents:
     missing: tuple[str, ...]
 
 
-class ContextPacks:
+class ContextPacks(Chained):
     """Memory of one agent in one store. Safe from several threads; use it as a context manager or `close` it."""
 
     def __init__(
@@ -258,6 +259,12 @@ class ContextPacks:
         found = self._found(request, _limited(limit))
         return _rows(found, limit, least=0.0 if request.query_mode == "activity_log" else STRICT)
 
+    def newest(self, limit: int = 10, *, semantic_key: str | None = None, **filters: Any) -> Rows:
+        """The newest records that the filters let through, or the oldest with `time_order="asc"`; `semantic_key` is one
+        filter more."""
+        wanted = replace(parse_request(**filters).filters(), semantic_key=semantic_key)
+        return _rows(self._store.newest(wanted, self.viewer, _limited(limit)), limit)
+
     def get(self, ref: str) -> Record:
         """One record by its id, exactly. Raises InvalidField (malformed id), NotFound, Gone (deleted, to its owner)."""
         return self._store.get(ref, self.viewer)
@@ -334,6 +341,10 @@ class ContextPacks:
     def encoding(self) -> str:
         """The encoding in which all budgets are counted."""
         return self._counter.name
+
+    def now(self) -> datetime:
+        """The present by the clock of the store, aware."""
+        return self._store.clock()
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text in `encoding`, exact (an encoding name with a factor says that it is an estimate)."""

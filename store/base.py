@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -12,6 +12,7 @@ from .records import Record, Written
 if TYPE_CHECKING:
     from .access import Tokens
     from .audit import Audit
+    from .chain import Chain
 
 TimeAxis = Literal["created_at", "updated_at"]
 USAGE = "usage"
@@ -116,11 +117,16 @@ class Candidates:
 class Store(Protocol):
     """Records in, candidates and records out. Every read takes the viewer and sees only what is visible to it."""
 
+    clock: Callable[[], datetime]
+
     @property
     def tokens(self) -> Tokens: ...
 
     @property
     def audit(self) -> Audit: ...
+
+    @property
+    def chain(self) -> Chain: ...
 
     def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
 

@@ -1,0 +1,388 @@
+"""Work under way: its state, what happened, what is to be done, and a snapshot of it all for the next session.
+
+All of it are records with types of their own, so that recall, restore, versions, forgetting and export know them too.
+State is what it says until it is replaced under its key or expires; a reminder is open until it is completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from context_packs.store.errors import InvalidField, NotFound
+from context_packs.store.records import Record, Written
+from context_packs.store.times import parse_time
+
+from .service import MAX_LIMIT, ContextPacks
+
+STATE, EVENT, REMINDER, SNAPSHOT, USAGE = "state", "timeline_event", "reminder", "restart_snapshot", "usage"
+"""Types of the records."""
+
+BUCKET = "work"
+"""Where they stand unless another bucket is named."""
+
+ReminderStatus = Literal["open", "completed"]
+OPEN: ReminderStatus = "open"
+COMPLETED: ReminderStatus = "completed"
+MAX_TTL = 366 * 86_400  # seconds
+PARTS = ("current_task", "next_action", "blocked_reason")
+_HEADINGS = dict(zip(PARTS, ("Current task", "Next action", "Blocked"), strict=True))
+
+Place = Mapping[str, Any]
+"""Where a record goes: any of `path`, `bucket`, `scope`, `team_id`, `source`, `metadata`, `provenance`, and
+`importance`, `confidence`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A snapshot that was restored: its record, what was written anew, and when."""
+
+    snapshot: Record
+    state: Written | None
+    event: Written | None
+    at: datetime
+
+
+# ---- state
+
+
+def save_state(
+    packs: ContextPacks,
+    state_key: str,
+    content: str = "",
+    *,
+    parts: Mapping[str, str] | None = None,
+    ttl_seconds: int | None = None,
+    idempotency_key: str | None = None,
+    place: Place | None = None,
+) -> Written:
+    """Keep the state of work under a key, in place of what stood there in the same bucket and scope.
+
+    `content` and the `parts` (current_task, next_action, blocked_reason) make the text; one of them is needed.
+    `ttl_seconds` (0 or None: for good) is when it expires. Raises InvalidField, Conflict.
+    """
+    given = {name: text for name, text in (parts or {}).items() if text.strip()}
+    lines = [content.strip(), *(f"{_HEADINGS[name]}: {given[name].strip()}" for name in PARTS if name in given)]
+    text = "\n".join(line for line in lines if line)
+    if not text:
+        raise InvalidField(f"content: is blank: give it or one of {', '.join(PARTS)}", field="content")
+    facts = {"state_key": _key("state_key", state_key), **given}
+    if content.strip() and given:
+        facts["content"] = content
+    return packs.remember(
+        text,
+        **_placed(place, "state", facts),
+        type=STATE,
+        semantic_key=f"{STATE}:{state_key}",
+        expires_at=_expiry(packs, ttl_seconds),
+        idempotency_key=idempotency_key,
+        dedupe=False,
+    )
+
+
+def state_of(packs: ContextPacks, state_key: str, **filters: Any) -> Record | None:
+    """The state of the agent's own that stands under a key, or None."""
+    found = packs.newest(50, memory_type=STATE, semantic_key=f"{STATE}:{_key('state_key', state_key)}", **filters)
+    return next((row.record for row in found if row.record.agent_id == packs.viewer.agent_id), None)
+
+
+# ---- what happened
+
+
+def record_event(
+    packs: ContextPacks,
+    content: str,
+    event_type: str = "event",
+    *,
+    occurred_at: str | datetime | None = None,
+    session_id: str = "",
+    idempotency_key: str | None = None,
+    place: Place | None = None,
+) -> Written:
+    """Append an event; the same text again is another event. Raises InvalidField, Conflict."""
+    facts = {"event_type": _key("event_type", event_type)} | ({"session_id": session_id} if session_id else {})
+    return packs.remember(
+        content,
+        **_placed(place, "timeline", facts),
+        type=EVENT,
+        timestamp=None if occurred_at is None else parse_time(occurred_at, "occurred_at"),
+        idempotency_key=idempotency_key,
+        dedupe=False,
+    )
+
+
+def events(
+    packs: ContextPacks,
+    limit: int = 20,
+    *,
+    event_type: str | None = None,
+    session_id: str | None = None,
+    **filters: Any,
+) -> list[Record]:
+    """Events by the time when they happened, latest first; of one type or session among the latest 200."""
+    wanted = {"event_type": event_type, "session_id": session_id}
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    rows = packs.newest(
+        MAX_LIMIT if wanted else limit, memory_type=EVENT, time_order="desc", temporal_axis_mode="created_at", **filters
+    )
+    found = (row.record for row in rows)
+    return [one for one in found if all(one.metadata.get(name) == value for name, value in wanted.items())][:limit]
+
+
+# ---- what is to be done
+
+
+def add_reminder(
+    packs: ContextPacks,
+    content: str,
+    *,
+    due_at: str | datetime | None = None,
+    session_id: str = "",
+    idempotency_key: str | None = None,
+    place: Place | None = None,
+) -> Written:
+    """Something to come back to. One that is open already in its place is not doubled, and takes the new time.
+
+    Raises InvalidField, Conflict.
+    """
+    facts = {"due_at": _told(parse_time(due_at, "due_at"))} if due_at is not None else {}
+    facts |= {"session_id": session_id} if session_id else {}
+    written = packs.remember(
+        content,
+        **_placed(place, "reminders", facts),
+        type=REMINDER,
+        status=OPEN,
+        idempotency_key=idempotency_key,
+    )
+    if not written.created and facts and packs.get(written.id).type == REMINDER:
+        packs.revise(written.id, metadata=facts)
+    return written
+
+
+def reminders(
+    packs: ContextPacks,
+    status: ReminderStatus | None = OPEN,
+    limit: int = 20,
+    *,
+    due_before: str | datetime | None = None,
+    **filters: Any,
+) -> list[Record]:
+    """Reminders of a status (None: all), the first due in front, those without a time last; of the newest 200."""
+    before = None if due_before is None else parse_time(due_before, "due_before")
+    rows = packs.newest(MAX_LIMIT, memory_type=REMINDER, status=status, **filters)
+    found = [(due_of(row.record), row.record) for row in rows]
+    kept = [(due, one) for due, one in found if before is None or (due is not None and due < before)]
+    kept.sort(key=lambda pair: (pair[0] is None, pair[0] or pair[1].created_at, pair[1].created_at, pair[1].id))
+    return [one for _, one in kept][:limit]
+
+
+def due_of(reminder: Record) -> datetime | None:
+    """When a reminder is due."""
+    due = reminder.metadata.get("due_at")
+    return parse_time(due, "due_at") if isinstance(due, str) else None
+
+
+def complete_reminder(
+    packs: ContextPacks, ref: str, note: str = "", *, bucket: str | None = None, scope: str | None = None
+) -> Record:
+    """Complete a reminder of one's own; one that is completed stays as it is. Gives it as it stands then.
+
+    Raises InvalidField, NotFound (also where it stands in another bucket or scope), Gone.
+    """
+    reminder = packs.get(ref)
+    if reminder.type != REMINDER or not in_place(reminder, bucket, scope):
+        raise NotFound(f"id: there is no reminder {ref}", field="id")
+    if reminder.status != COMPLETED:
+        facts = {"completed_at": _told(packs.now())} | ({"note": note} if note else {})
+        packs.revise(ref, status=COMPLETED, metadata=facts)
+        reminder = packs.get(ref)
+    return reminder
+
+
+def in_place(record: Record, bucket: str | None, scope: str | None) -> bool:
+    """Whether a record stands in a bucket and scope; None, an empty text and `%` mean any."""
+    return bucket in (None, "", "%", record.bucket) and scope in (None, "", "%", record.scope)
+
+
+# ---- usage
+
+
+def mark_used(
+    packs: ContextPacks,
+    ref: str,
+    action: str = "used",
+    context: str = "",
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    idempotency_key: str | None = None,
+) -> Written:
+    """Note that a memory was used. Notes are found only where their type, `usage`, is asked for.
+
+    Raises InvalidField, NotFound, Gone, Conflict.
+    """
+    record = packs.get(ref)
+    said = f"{_key('action', action)} {ref}"
+    return packs.remember(
+        f"{said}: {context.strip()}" if context.strip() else said,
+        type=USAGE,
+        path=USAGE,
+        bucket=record.bucket,
+        scope=record.scope,
+        metadata={**(metadata or {}), "memory_id": ref, "action": action},
+        idempotency_key=idempotency_key,
+        dedupe=False,
+    )
+
+
+# ---- snapshots
+
+
+def take_snapshot(
+    packs: ContextPacks,
+    state_key: str = "active_task",
+    *,
+    label: str = "",
+    session_id: str = "",
+    limits: Mapping[str, int] | None = None,
+    ttl_seconds: int | None = None,
+    idempotency_key: str | None = None,
+    place: Place | None = None,
+) -> Written:
+    """Keep state, latest events, open reminders and latest decisions of a bucket and scope as one record.
+
+    It replaces the snapshot of the same key in recalls and restores; each stays readable by its id. `limits` are the
+    most `events`, `reminders` and `decisions` (0 to 100, 20 unless given). Raises InvalidField, Conflict.
+    """
+    place = dict(place or {})
+    where = {"bucket": place.get("bucket") or BUCKET, "scope": place.get("scope"), "team_id": place.get("team_id")}
+    most = {"events": 20, "reminders": 20, "decisions": 20, **(limits or {})}
+    state = state_of(packs, state_key, **where)
+    parts = {
+        "events": events(packs, most["events"], **where),
+        "reminders": reminders(packs, OPEN, most["reminders"], **where),
+        "decisions": [row.record for row in packs.newest(most["decisions"], memory_type="decision", **where)],
+    }
+    held: dict[str, Any] = {"active_state": None if state is None else brief(state)}
+    held |= {name: [brief(one) for one in found] for name, found in parts.items()}
+    lines = [f"Restart snapshot of {_key('state_key', state_key)}{f': {label}' if label else ''}"]
+    lines += [state.content] if state is not None else []
+    for name, heading in (("reminders", "Open"), ("decisions", "Decided"), ("events", "Happened")):
+        lines += [f"{heading}: {' '.join(one.content.split())[:200]}" for one in parts[name][:5]]
+    facts: dict[str, Any] = {"state_key": state_key, "snapshot": held}
+    facts |= {name: text for name, text in (("label", label), ("session_id", session_id)) if text}
+    return packs.remember(
+        "\n".join(lines),
+        **_placed(place, "restart", facts),
+        type=SNAPSHOT,
+        semantic_key=f"{SNAPSHOT}:{state_key}",
+        expires_at=_expiry(packs, ttl_seconds),
+        idempotency_key=idempotency_key,
+        dedupe=False,
+    )
+
+
+def find_snapshot(
+    packs: ContextPacks,
+    ref: str | None = None,
+    *,
+    state_key: str | None = None,
+    session_id: str | None = None,
+    **filters: Any,
+) -> Record | None:
+    """The snapshot of that id, or the latest that matches; None where nothing does.
+
+    Raises InvalidField, NotFound and Gone for an id.
+    """
+    if ref is not None:
+        record = packs.get(ref)
+        if record.type != SNAPSHOT or not in_place(record, filters.get("bucket"), filters.get("scope")):
+            raise NotFound(f"snapshot_id: there is no snapshot {ref}", field="snapshot_id")
+        return record
+    wanted = {"state_key": state_key, "session_id": session_id}
+    rows = packs.newest(MAX_LIMIT, memory_type=SNAPSHOT, history=True, **filters)
+    for row in rows:
+        if all(value is None or row.record.metadata.get(name) == value for name, value in wanted.items()):
+            return row.record
+    return None
+
+
+def restore_snapshot(
+    packs: ContextPacks,
+    snapshot: Record,
+    *,
+    state: bool = True,
+    event: bool = True,
+    session_id: str = "",
+    ttl_seconds: int | None = None,
+) -> Restored:
+    """Go on from a snapshot: its state stands again, and that it was restored is an event.
+
+    Without `state` and `event` nothing is written. Raises InvalidField.
+    """
+    held = snapshot.metadata.get("snapshot")
+    was = held.get("active_state") if isinstance(held, Mapping) else None
+    place = {"bucket": snapshot.bucket, "scope": snapshot.scope, "team_id": snapshot.team_id}
+    saved = noted = None
+    if state and isinstance(was, Mapping):
+        facts = was.get("metadata", {})
+        parts = {name: facts[name] for name in PARTS if isinstance(facts.get(name), str)}
+        text = facts.get("content", "") if parts else was["content"]
+        key = str(snapshot.metadata.get("state_key", "active_task"))
+        saved = save_state(packs, key, text, parts=parts, ttl_seconds=ttl_seconds, place=place)
+    if event:
+        noted = record_event(
+            packs, f"Restored from {snapshot.id}", "restart_restore", session_id=session_id, place=place
+        )
+    return Restored(snapshot, saved, noted, packs.now())
+
+
+def brief(record: Record) -> dict[str, Any]:
+    """What a snapshot keeps of a record, JSON-ready."""
+    return {
+        "id": record.id,
+        "memory_id": record.id,
+        "content": record.content,
+        "memory_type": record.type,
+        "path": record.path,
+        "bucket": record.bucket,
+        "scope": record.scope,
+        "status": record.status,
+        "created_at": _told(record.created_at),
+        "updated_at": _told(record.updated_at),
+        "expires_at": None if record.expires_at is None else _told(record.expires_at),
+        "metadata": dict(record.metadata),
+    }
+
+
+# ---- parts
+
+
+def _placed(place: Place | None, path: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a record in its place, with what is known of it in its metadata."""
+    fields = {name: value for name, value in (place or {}).items() if value is not None}
+    metadata = fields.pop("metadata", {})
+    if not isinstance(metadata, Mapping):
+        raise InvalidField("metadata: give an object", field="metadata")
+    return {"path": path, "bucket": BUCKET, **fields, "metadata": {**metadata, **facts}}
+
+
+def _key(field: str, value: str) -> str:
+    """A name of one line without `|`, at most 200 characters."""
+    if not value.strip() or len(value) > 200 or not value.isprintable() or "|" in value:
+        raise InvalidField(f"{field}: {ascii(value)[:40]} is no line of 1 to 200 characters without |", field=field)
+    return value
+
+
+def _expiry(packs: ContextPacks, ttl_seconds: int | None) -> datetime | None:
+    if ttl_seconds is None or ttl_seconds == 0:
+        return None
+    if isinstance(ttl_seconds, bool) or not 0 < ttl_seconds <= MAX_TTL:
+        raise InvalidField(f"ttl_seconds: {ttl_seconds} is not a whole number from 0 to {MAX_TTL}", field="ttl_seconds")
+    return packs.now() + timedelta(seconds=ttl_seconds)
+
+
+def _told(moment: datetime) -> str:
+    """RFC 3339 in UTC, ending in Z."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
