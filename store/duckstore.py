@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from . import vectors
     from .access import Tokens
     from .audit import Audit
+    from .chain import Chain
 
 BATCH = 1000  # records of one transaction
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
@@ -52,6 +53,7 @@ class DuckStore:
         self._making = threading.Lock()
         self._tokens: Tokens | None = None
         self._audit: Audit | None = None
+        self._chain: Chain | None = None
 
     def close(self) -> None:
         """Let go of the file, once what waits for the audit trail is written."""
@@ -78,6 +80,16 @@ class DuckStore:
 
                 self._audit = Audit(self.duck, self.clock)
             return self._audit
+
+    @property
+    def chain(self) -> Chain:
+        """Threads, triggers and workers."""
+        with self._making:
+            if self._chain is None:
+                from .chain import Chain
+
+                self._chain = Chain(self.duck, self.clock)
+            return self._chain
 
     # -- writes ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,473 @@
+"""Writes of threads, triggers, workers and links inside one transaction. They are records: rows, postings, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from . import postings, reads, writes
+from .base import Viewer
+from .chain_input import (
+    Arrival,
+    ReportIn,
+    ThreadChanges,
+    ThreadIn,
+    WorkerIn,
+    placed,
+    record_of,
+    thread_text,
+    worker_text,
+)
+from .duck import Session, query
+from .errors import Conflict, Gone, InvalidField, StoreError
+from .records import Kind, Record, Written, key_of, made_name, name_hash, parse_name
+from .repetitions import caller_hash
+from .rows import Prepared, prepare
+from .times import utc
+
+OWNS, CITES = "thread", "cites"
+"""The relations of a worker to its threads and to what its report rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A thread as far as what is put into it needs it."""
+
+    key: int
+    team_id: str
+    scope: str
+    bucket: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A record of an agent that a new one may repeat."""
+
+    key: int
+    name: str
+    agent_id: str
+    external_id: str | None
+    thread: int | None
+    deleted: bool
+
+
+class Batch:
+    """Rows to be written together. Numbers are handed out inside the transaction, so their order is that of commits."""
+
+    def __init__(self, session: Session, now: datetime) -> None:
+        moment = utc(now)
+        assert moment is not None
+        self.session, self.moment = session, moment
+        self.numbers = writes.Numbers(session)
+        self._rows: list[dict[str, Any]] = []
+        self._slots: list[tuple[int, Prepared]] = []
+        self._payloads: list[tuple[int, str, bytes]] = []
+        self._links: list[tuple[int, int, str, int, str]] = []
+
+    def names(self, kind: Kind, count: int, taken: Iterable[str] = ()) -> list[tuple[int, str]]:
+        """Numbers and names for records that came without one; names that anybody has are passed over."""
+        found: list[tuple[int, str]] = []
+        used = set(taken)
+        while len(found) < count:
+            tried = [(n, made_name(kind, n)) for n in (self.numbers.record(kind) for _ in range(count - len(found)))]
+            used |= {row[1] for row in by_name(self.session, [name for _, name in tried])}
+            found += [(n, name) for n, name in tried if name not in used]
+        return found
+
+    def add(self, kind: Kind, n: int, name: str, item: Prepared, agent: str, spot: Spot, thread: int | None) -> int:
+        """A new record; gives its key."""
+        key = key_of(kind, n)
+        created = utc(item.record.timestamp) or self.moment
+        row = self._row(key, 1, name, item, (agent, spot.team_id, spot.scope, spot.bucket, spot.path), thread)
+        row.update(created_at=created, updated_at=self.moment, valid_from=min(created, self.moment), supersedes=None)
+        return key
+
+    def grow(self, record: Record, key: int, item: Prepared, thread: int | None) -> None:
+        """The next version of a record."""
+        place = (record.agent_id, record.team_id, record.scope, record.bucket, record.path)
+        row = self._row(key, record.version + 1, record.id, item, place, thread)
+        row.update(created_at=utc(record.created_at), updated_at=self.moment, valid_from=self.moment)
+        stands = self.session.row(
+            "SELECT vid, pinned, expires_at, supersedes, superseded_by, superseded_at FROM records "
+            "WHERE key = $key AND valid_to IS NULL",
+            {"key": key},
+        )
+        assert stands is not None
+        row.update(
+            zip(("pinned", "expires_at", "supersedes", "superseded_by", "superseded_at"), stands[1:], strict=True)
+        )
+        self.session.run("UPDATE records SET valid_to = $now WHERE vid = $vid", {"now": self.moment, "vid": stands[0]})
+
+    def _row(
+        self, key: int, version: int, name: str, item: Prepared, place: tuple[str, ...], thread: int | None
+    ) -> dict[str, Any]:
+        vid = self.numbers.passage(len(item.slots))
+        row = writes.row_of(item, place, vid=vid, key=key, version=version)
+        row.update(name=name, name_hash=name_hash(name), thread=thread)
+        self._rows.append(row)
+        self._slots.append((vid, item))
+        return row
+
+    def payload(self, key: int, media_type: str, body: bytes) -> None:
+        """What a trigger brought."""
+        self._payloads.append((key, media_type, body))
+
+    def links(self, one: int, others: Sequence[int], rel: str, agent: str, first: int = 0) -> None:
+        """Links from one record to others, in this order."""
+        self._links += [(one, other, rel, place, agent) for place, other in enumerate(others, start=first)]
+
+    def write(self) -> None:
+        """Write all of it."""
+        self.numbers.keep()
+        writes.insert(self.session, self._rows)
+        postings.append(self.session, self._slots)
+        if self._payloads:
+            keys, media_types, bodies = map(list, zip(*self._payloads, strict=True))
+            self.session.run(
+                "INSERT INTO payloads BY NAME SELECT unnest($keys::BIGINT[]) AS key, "
+                "unnest($media_types::VARCHAR[]) AS media_type, unnest($sizes::BIGINT[]) AS size, "
+                "unnest($bodies::BLOB[]) AS body",
+                {"keys": keys, "media_types": media_types, "sizes": [len(body) for body in bodies], "bodies": bodies},
+            )
+        if self._links:
+            ends, others, rels, places, agents = map(list, zip(*self._links, strict=True))
+            self.session.run(
+                query("insert_links"),
+                {"ends": ends, "others": others, "rels": rels, "places": places, "agents": agents, "now": self.moment},
+            )
+        if postings.tail_is_long(self.session):
+            postings.merge(self.session)
+
+
+def by_name(session: Session, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Rows (key, name, agent, external id, thread, deleted) of records with these names, whoever has them."""
+    if not names:
+        return []
+    hashes = [name_hash(name) for name in names]
+    return session.rows(query("taken_names"), {"hashes": hashes, "names": list(names)})
+
+
+def _named(session: Session, name: str | None, viewer: Viewer, now: datetime, field: str) -> Known | None:
+    """The agent's own record of a given name, deleted or not; raises Conflict where the viewer sees another's."""
+    if name is None:
+        return None
+    own = [Known(*row) for row in by_name(session, [name]) if row[2] == viewer.agent_id]
+    if own:
+        if own[0].deleted:
+            raise Conflict(f"{field}: {name} was deleted, and no id is used again: take another", field=field)
+        return own[0]
+    if reads.by_ids(session, [name], viewer, now):
+        raise taken(name, field)
+    return None
+
+
+def taken(name: str, field: str) -> Conflict:
+    """The id is somebody's already."""
+    return Conflict(f"{field}: {name} stands for something else: take another or leave it out", field=field)
+
+
+def _external(session: Session, kind: Kind, agent: str, texts: Sequence[str]) -> dict[str, Known]:
+    """Records of an agent by the caller's own ids; of several the one that is not deleted."""
+    if not texts:
+        return {}
+    rows = session.rows(
+        query("taken_externals"),
+        {"hashes": [caller_hash(agent, text, kind) for text in texts], "agent": agent, "kind": key_of(kind, 0)},
+    )
+    return {
+        known.external_id or "": known for known in sorted((Known(*row) for row in rows), key=lambda k: not k.deleted)
+    }
+
+
+def spots(session: Session, names: Sequence[str], viewer: Viewer, now: datetime, field: str) -> list[Spot | StoreError]:
+    """Threads by name as the viewer sees them; for one that it does not see, the error that says so."""
+    seen = reads.by_ids(session, list(dict.fromkeys(names)), viewer, now)
+    keys = _keys(session, seen)
+    found: list[Spot | StoreError] = []
+    for name in names:
+        record = seen.get(name)
+        if record is None:
+            found.append(reads.absent(session, name, viewer, field))
+        else:
+            found.append(Spot(keys[name], record.team_id, record.scope, record.bucket, record.path))
+    return found
+
+
+def _keys(session: Session, records: dict[str, Record]) -> dict[str, int]:
+    """Keys of records by id."""
+    owners = {(row[1], row[2]): row[0] for row in by_name(session, [one for one in records if parse_name(one)])}
+    return {
+        one: owners[one, record.agent_id] if parse_name(one) else reads.own_key(session, one, record.agent_id) or 0
+        for one, record in records.items()
+    }
+
+
+def seen_key(session: Session, one: str, viewer: Viewer, now: datetime, field: str) -> int:
+    """The key of an id that the viewer sees; raises NotFound, Gone."""
+    seen = reads.by_ids(session, [one], viewer, now)
+    if one not in seen:
+        raise reads.absent(session, one, viewer, field)
+    return _keys(session, seen)[one]
+
+
+def own(session: Session, one: str, viewer: Viewer, now: datetime, field: str) -> tuple[int, Record]:
+    """Key and record of the agent's own; somebody else's is as unknown as one that never was."""
+    record = reads.by_ids(session, [one], viewer, now).get(one)
+    if record is None or record.agent_id != viewer.agent_id:
+        raise reads.absent(session, one, viewer, field)
+    return _keys(session, {one: record})[one], record
+
+
+# ---- threads
+
+
+def create_thread(session: Session, given: ThreadIn, viewer: Viewer, now: datetime) -> Written:
+    """A new thread, or the one that has this natural key, or this id and summary."""
+    summary = given.summary or (given.natural_key or "")
+    if not summary:
+        raise InvalidField("summary: is blank: say in one line what the thread is about", field="summary")
+    agent = viewer.agent_id
+    if given.natural_key is not None:
+        there = _external(session, "thread", agent, [given.natural_key]).get(given.natural_key)
+        if there is not None and not there.deleted:
+            return Written(there.name, False)
+    named = _named(session, given.thread_id, viewer, now, "thread_id")
+    text = thread_text(summary, given.natural_key)
+    if named is not None:
+        stored = reads.by_ids(session, [named.name], viewer, now).get(named.name)
+        if named.external_id != given.natural_key or stored is None or stored.content != text:
+            raise taken(named.name, "thread_id")
+        return Written(named.name, False)
+    batch = Batch(session, now)
+    if given.thread_id is None:
+        ((n, name),) = batch.names("thread", 1)
+    else:
+        n, name = batch.numbers.record("thread"), given.thread_id
+    spot = _spot(given.team_id, given.scope, given.bucket, given.path or f"threads/{name}")
+    record = record_of("thread", text, path=spot.path, status=given.status)
+    item = prepare(record.model_copy(update={"external_id": given.natural_key}))
+    batch.add("thread", n, name, item, agent, spot, None)
+    batch.write()
+    return Written(name, True)
+
+
+def _spot(team: str = "", scope: str = "", bucket: str = "", path: str = "") -> Spot:
+    return Spot(0, team, scope or writes.DEFAULT_SCOPE, bucket or writes.DEFAULT_BUCKET, path)
+
+
+def update_thread(session: Session, one: str, changes: ThreadChanges, viewer: Viewer, now: datetime) -> Written:
+    """The next version of a thread of the agent's own; nothing is written where nothing changes."""
+    key, stored = own(session, one, viewer, now, "thread_id")
+    summary = changes.summary or stored.content.partition("\n")[0]
+    status = changes.status or stored.status
+    text = thread_text(summary, stored.external_id)
+    if (text, status) == (stored.content, stored.status):
+        return Written(one, False, (), stored.version)
+    record = record_of("thread", text, path=stored.path, status=status)
+    batch = Batch(session, now)
+    batch.grow(stored, key, prepare(record.model_copy(update={"external_id": stored.external_id})), None)
+    batch.write()
+    return Written(one, False, (), stored.version + 1, True)
+
+
+# ---- triggers
+
+
+@dataclass(slots=True)
+class _New:
+    """A trigger to be written, and its name once it has one."""
+
+    arrival: Arrival
+    spot: Spot
+    name: str
+
+
+def add_triggers(session: Session, arrivals: Sequence[Arrival], now: datetime) -> list[Written | StoreError]:
+    """Write triggers in the order in which they came; for each what was written, or why it was not."""
+    stored = _Stored(session, arrivals, now)
+    fresh: list[_New] = []
+    outcomes: list[Written | StoreError | _New] = []
+    for arrival in arrivals:
+        try:
+            outcome = stored.repeated(arrival) or _repeated(fresh, arrival)
+            if outcome is None:
+                outcome = _New(arrival, stored.spot(arrival), arrival.given.trigger_id or "")
+                fresh.append(outcome)
+        except StoreError as error:
+            outcomes.append(error)
+        else:
+            outcomes.append(outcome)
+    if fresh:
+        batch = Batch(session, now)
+        numbered = batch.names("trigger", len(fresh), [new.name for new in fresh])
+        for new, (n, name) in zip(fresh, numbered, strict=True):
+            new.name = new.name or name
+            item = placed(new.arrival.item, new.spot.path)
+            key = batch.add("trigger", n, new.name, item, new.arrival.viewer.agent_id, new.spot, new.spot.key)
+            if new.arrival.body is not None:
+                batch.payload(key, new.arrival.media_type, new.arrival.body)
+        batch.write()
+    made = {id(new): index for index, new in reversed(list(enumerate(outcomes))) if isinstance(new, _New)}
+    return [
+        Written(one.name, made[id(one)] == index) if isinstance(one, _New) else one
+        for index, one in enumerate(outcomes)
+    ]
+
+
+def _repeated(fresh: Sequence[_New], arrival: Arrival) -> _New | None:
+    """What an arrival repeats of the same batch."""
+    for new in fresh:
+        if new.arrival.viewer.agent_id != arrival.viewer.agent_id:
+            continue
+        given, other = new.arrival.given, arrival.given
+        if other.external_id is not None and given.external_id == other.external_id:
+            return new
+        if other.trigger_id is not None and given.trigger_id == other.trigger_id:
+            if _brought(new.arrival) != _brought(arrival) or given.thread_id != other.thread_id:
+                raise taken(other.trigger_id, "trigger_id")
+            return new
+    return None
+
+
+def _brought(arrival: Arrival) -> tuple[str, bytes | None]:
+    return arrival.media_type, arrival.body
+
+
+class _Stored:
+    """What is stored of a batch of triggers: their threads, and triggers with their ids."""
+
+    def __init__(self, session: Session, arrivals: Sequence[Arrival], now: datetime) -> None:
+        self._session, self._now = session, now
+        self._spots: dict[tuple[Viewer, str], Spot | StoreError] = {}
+        self._external: dict[tuple[str, str], Known] = {}
+        for viewer in dict.fromkeys(arrival.viewer for arrival in arrivals):
+            given = [arrival.given for arrival in arrivals if arrival.viewer == viewer]
+            names = list(dict.fromkeys(one.thread_id for one in given))
+            for name, spot in zip(names, spots(session, names, viewer, now, "thread_id"), strict=True):
+                self._spots[viewer, name] = spot
+            texts = [one.external_id for one in given if one.external_id is not None]
+            for text, known in _external(session, "trigger", viewer.agent_id, texts).items():
+                self._external[viewer.agent_id, text] = known
+        wanted = [arrival.given.trigger_id for arrival in arrivals if arrival.given.trigger_id is not None]
+        self._named = [Known(*row) for row in by_name(session, wanted)]
+
+    def spot(self, arrival: Arrival) -> Spot:
+        """The thread that a trigger goes to; raises NotFound, Gone."""
+        spot = self._spots[arrival.viewer, arrival.given.thread_id]
+        if isinstance(spot, StoreError):
+            raise spot
+        return spot
+
+    def repeated(self, arrival: Arrival) -> Written | None:
+        """The trigger that is there already; raises Gone for one that was deleted, Conflict for another one."""
+        agent, given = arrival.viewer.agent_id, arrival.given
+        if given.external_id is not None:
+            known = self._external.get((agent, given.external_id))
+            if known is not None:
+                if known.deleted:
+                    raise Gone(f"external_id: its trigger {known.name} was deleted", field="external_id")
+                return Written(known.name, False)
+        named = [known for known in self._named if known.name == given.trigger_id]
+        if not named:
+            return None
+        spot = self.spot(arrival)
+        own = next((known for known in named if known.agent_id == agent), None)
+        if own is not None and not own.deleted and own.thread == spot.key and self._same(own.key, arrival):
+            return Written(own.name, False)
+        if own is not None and own.deleted:
+            raise Conflict(
+                f"trigger_id: {own.name} was deleted, and no id is used again: take another", field="trigger_id"
+            )
+        beside = any(known.thread == spot.key for known in named)
+        if own is not None or beside or reads.by_ids(self._session, [named[0].name], arrival.viewer, self._now):
+            raise taken(named[0].name, "trigger_id")
+        return None
+
+    def _same(self, key: int, arrival: Arrival) -> bool:
+        row = self._session.row("SELECT media_type, body FROM payloads WHERE key = $key", {"key": key})
+        return (row or ("", None)) == _brought(arrival)
+
+
+# ---- workers
+
+
+def create_worker(session: Session, given: WorkerIn, viewer: Viewer, now: datetime) -> Written:
+    """A new worker, or the one that has this id, task and threads; raises NotFound for a thread that is not there."""
+    threads: list[Spot] = []
+    for spot in spots(session, given.threads, viewer, now, "threads"):
+        if isinstance(spot, StoreError):
+            raise spot
+        threads.append(spot)
+    named = _named(session, given.worker_id, viewer, now, "worker_id")
+    if named is not None:
+        stored = reads.by_ids(session, [named.name], viewer, now).get(named.name)
+        said = (stored.metadata.get("task"), stored.metadata.get("threads")) if stored else None
+        if said != (given.task, list(given.threads)):
+            raise taken(named.name, "worker_id")
+        return Written(named.name, False)
+    batch = Batch(session, now)
+    if given.worker_id is None:
+        ((n, name),) = batch.names("worker", 1)
+    else:
+        n, name = batch.numbers.record("worker"), given.worker_id
+    spot = threads[0] if threads else _spot(path=f"workers/{name}")
+    record = record_of(
+        "worker",
+        worker_text(given.task, given.threads),
+        path=spot.path,
+        status="running",
+        metadata={"task": given.task, "threads": list(given.threads)},
+    )
+    key = batch.add("worker", n, name, prepare(record), viewer.agent_id, spot, None)
+    batch.links(key, [thread.key for thread in threads], OWNS, viewer.agent_id)
+    batch.write()
+    return Written(name, True)
+
+
+def report(session: Session, one: str, given: ReportIn, viewer: Viewer, now: datetime) -> Written:
+    """The next version of a worker of the agent's own, with its report; the same report again changes nothing."""
+    key, stored = own(session, one, viewer, now, "worker_id")
+    said = dict(stored.metadata)
+    if "task" not in said:
+        raise Conflict(f"worker_id: {one} {writes.FORGOTTEN}", field="worker_id")
+    seen = reads.by_ids(session, given.cites, viewer, now)
+    for cited in given.cites:
+        if cited not in seen:
+            raise reads.absent(session, cited, viewer, "cites")
+    if (said.get("report"), said.get("cites")) == (given.report, list(given.cites)):
+        return Written(one, False, (), stored.version)
+    keys = _keys(session, seen)
+    said |= {"report": given.report, "cites": list(given.cites)}
+    record = record_of(
+        "worker",
+        worker_text(said["task"], tuple(said["threads"]), given.report, given.cites),
+        path=stored.path,
+        status="done",
+        metadata=said,
+    )
+    batch = Batch(session, now)
+    batch.grow(stored, key, prepare(record), None)
+    session.run("DELETE FROM links WHERE from_key = $key AND rel = $rel", {"key": key, "rel": CITES})
+    batch.links(key, [keys[cited] for cited in given.cites], CITES, viewer.agent_id, first=len(said["threads"]))
+    batch.write()
+    return Written(one, False, (), stored.version + 1, True)
+
+
+# ---- links
+
+
+def link(session: Session, one: str, other: str, rel: str, viewer: Viewer, now: datetime) -> bool:
+    """A link between two records that the viewer sees; whether it is new. Raises NotFound, Gone, InvalidField."""
+    start, end = (seen_key(session, ref, viewer, now, field) for ref, field in ((one, "from"), (other, "to")))
+    if start == end:
+        raise InvalidField("to: is the record that the link comes from", field="to")
+    there = session.rows("SELECT to_key, rel FROM links WHERE from_key = $key", {"key": start})
+    if (end, rel) in there:
+        return False
+    batch = Batch(session, now)
+    batch.links(start, [end], rel, viewer.agent_id, first=1000 + len(there))
+    batch.write()
+    return True
