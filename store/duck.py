@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -47,6 +47,7 @@ Params = Mapping[str, Any] | None
 
 _MEMORY_LIMIT = "160MB"  # of DuckDB's own memory in a process, however large its files are
 _MEMORY = ":memory:"
+_CURSORS = 8  # ready ones of a file that is kept open: making one costs half a millisecond
 _log = logging.getLogger(__name__)
 _HELD = re.compile("could not set lock|conflicting lock|unique file handle conflict|used by another process")
 _NOT_OURS = "the file is a DuckDB database but not a context-packs store: name another path"
@@ -148,17 +149,20 @@ class Turns:
 
 @dataclass(slots=True)
 class _File:
-    """A file attached to the instance, and since when: it is attached, nobody uses it, new users wait because another
-    process asked for it (0: they do not). `pins` are the users that hold it for good, `kept` says that it is leased."""
+    """A file attached to an instance, and since when: it is attached, nobody uses it, new users wait because another
+    process asked for it (0: they do not). `pins` are the users that hold it for good, `kept` says that it is leased;
+    `cursors` are ready for the next operation."""
 
-    number: int
-    read_only: bool
-    since: float
+    instance: duckdb.DuckDBPyConnection
+    number: int = 0  # 0 is the database in memory
+    read_only: bool = False
+    since: float = 0.0
     idle: float = 0.0
     leaving: float = 0.0
     users: int = 0
     pins: int = 0
     kept: bool = False
+    cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
 
 
 class _Engine:
@@ -183,8 +187,8 @@ class _Engine:
         with self._lock:
             return self._turns.setdefault(path, Turns())
 
-    def attach(self, path: str, wait: float, *, pin: bool = False) -> tuple[duckdb.DuckDBPyConnection, int, bool]:
-        """The instance, the number of the attached file in it, and whether it is read-only.
+    def attach(self, path: str, wait: float, *, pin: bool = False) -> _File:
+        """One user more of the file, which is attached where it was not.
 
         Waits up to `wait` seconds while another process holds the file.
         """
@@ -197,10 +201,10 @@ class _Engine:
                     held = None
                     if not self._withheld(path):
                         try:
-                            instance, file = self._attached(path)
+                            file = self._attached(path)
                             file.users += 1
                             file.pins += pin
-                            return instance, file.number, file.read_only
+                            return file
                         except duckdb.Error as error:
                             if not _HELD.search(_words(error, path)):
                                 raise _mapped(error, path) from error
@@ -227,7 +231,7 @@ class _Engine:
             file.leaving, file.since = 0.0, now
         return file.leaving > 0
 
-    def _attached(self, path: str) -> tuple[duckdb.DuckDBPyConnection, _File]:
+    def _attached(self, path: str) -> _File:
         if self._instance is None:
             # What does not fit spills beside the store, as DuckDB does by itself for a file it opens.
             config: dict[str, str | bool | int | float | list[str]] = {
@@ -240,12 +244,12 @@ class _Engine:
             self._numbers += 1
             if not os.path.exists(path):
                 self._make(self._instance, path, self._numbers)
-            file = _File(self._numbers, not os.access(path, os.W_OK), time.monotonic())
+            file = _File(self._instance, self._numbers, not os.access(path, os.W_OK), time.monotonic())
             self._instance.execute(_attach_statement(path, file.number, file.read_only, False))
             self._files[path] = file
             if _stamp(path) != self._stamps.get(path):  # somebody wrote it since it was let go of
                 self.turns(path).kept.changed()
-        return self._instance, file
+        return file
 
     def _make(self, instance: duckdb.DuckDBPyConnection, path: str, number: int) -> None:
         """Make a file that appears whole: another process, or a kill, must never meet half of one."""
@@ -316,9 +320,10 @@ class _Engine:
         del self._files[path]
         if file.leaving:
             self._closed_until[path] = time.monotonic() + lease.GAP
-        assert self._instance is not None
+        while file.cursors:
+            file.cursors.pop().close()
         try:
-            self._instance.execute(f"DETACH {database(file.number)}")
+            file.instance.execute(f"DETACH {database(file.number)}")
         except duckdb.Error as error:
             # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
             if "checkpoint during detach failed" not in _words(error, path):
@@ -373,7 +378,7 @@ class Duck:
         self._turns = Turns() if self.in_memory else _engine.turns(self.path)
         self._checked = False
         self._closed = False
-        self._own = duckdb.connect(_MEMORY, config={"temp_directory": ""}) if self.in_memory else None
+        self._own = _File(duckdb.connect(_MEMORY, config={"temp_directory": ""})) if self.in_memory else None
         if self.mode == "exclusive":
             with self._session():  # makes and migrates the file
                 pass
@@ -388,35 +393,42 @@ class Duck:
         if self._closed:
             raise StoreUnavailable("the store is closed: open it again")
         if self._own is not None:
-            with self._cursor(self._own, 0, False) as cursor:
+            with self._cursor(self._own) as cursor:
                 yield cursor, False
             return
         self._make_folder()
         if not os.path.exists(self.path):
             self._checked = False  # a file that was taken away is made anew
-        instance, number, read_only = _engine.attach(self.path, self.wait)
+        file = _engine.attach(self.path, self.wait)
         try:
-            with self._cursor(instance, number, read_only) as cursor:
-                yield cursor, read_only
+            with self._cursor(file) as cursor:
+                yield cursor, file.read_only
         finally:
             _engine.detach(self.path, keep=self.mode == "leased")
 
     @contextmanager
-    def _cursor(
-        self, instance: duckdb.DuckDBPyConnection, number: int, read_only: bool
-    ) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = instance.cursor()
+    def _cursor(self, file: _File) -> Iterator[duckdb.DuckDBPyConnection]:
         try:
-            cursor.execute(f"USE {database(number)}")
+            cursor = file.cursors.pop()
+        except IndexError:
+            cursor = file.instance.cursor()
+            cursor.execute(f"USE {database(file.number)}")
+        try:
             with self._turns.preparing:
                 if not self._checked:
-                    _prepare(cursor, read_only)
+                    _prepare(cursor, file.read_only)
                     self._checked = True
             yield cursor
         except duckdb.Error as error:
-            raise _mapped(error, self.path) from error
-        finally:
             cursor.close()
+            raise _mapped(error, self.path) from error
+        except BaseException:
+            cursor.close()
+            raise
+        if self.mode == "shared" or len(file.cursors) >= _CURSORS:
+            cursor.close()
+        else:
+            file.cursors.append(cursor)
 
     def _make_folder(self) -> None:
         folder = Path(self.path).parent
@@ -432,7 +444,7 @@ class Duck:
             return
         self._closed = True
         if self._own is not None:
-            self._own.close()
+            self._own.instance.close()
         elif self.mode == "exclusive":
             _engine.detach(self.path, pin=True)
         elif self.mode == "leased":

@@ -17,6 +17,7 @@ from .errors import Gone, InvalidField, NotFound, StoreError
 from .reads import absent
 from .records import Record, Written, is_id
 from .scoring import DEFAULT_SCORING, Scoring
+from .together import Together
 
 if TYPE_CHECKING:
     from . import vectors
@@ -51,6 +52,7 @@ class DuckStore:
         self.embedder = embedder
         self._dimensions = 0  # of the stored vectors, once there are any
         self._making = threading.Lock()
+        self._gets = Together(self._get)
         self._tokens: Tokens | None = None
         self._audit: Audit | None = None
         self._chain: Chain | None = None
@@ -240,11 +242,21 @@ class DuckStore:
     def get(self, one: str, viewer: Viewer) -> Record:
         """One record by its id, exactly. Raises InvalidField (malformed), NotFound, Gone (deleted, to its owner)."""
         _assert_id(one)
+        found = self._gets.ask((viewer, one))
+        if isinstance(found, StoreError):
+            raise found
+        return found
+
+    def _get(self, asked: Sequence[tuple[Viewer, str]]) -> dict[tuple[Viewer, str], Record | StoreError]:
+        """Each record, or why there is none."""
+        answers: dict[tuple[Viewer, str], Record | StoreError] = {}
         with self.duck.reading() as session:
-            found = reads.by_ids(session, [one], viewer, self.clock())
-            if one not in found:
-                raise absent(session, one, viewer)
-        return found[one]
+            for viewer in dict.fromkeys(viewer for viewer, _ in asked):
+                ids = [one for who, one in asked if who == viewer]
+                found = reads.by_ids(session, ids, viewer, self.clock())
+                for one in ids:
+                    answers[viewer, one] = found.get(one) or absent(session, one, viewer)
+        return answers
 
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]:
         """All versions of all records as JSON-ready lines, tombstones too; of one viewer, or of everybody."""

@@ -45,9 +45,18 @@ def gather(session: Session, terms: Sequence[int], content: Floats, where: reads
         hits, totals = _joined(_postings(session, terms), seen), seen.totals
     # No two have the same passage and term, so their order, and with it every sum, is the same each time.
     order = np.argsort(hits["pas"] * len(terms) + hits["slot"], kind="stable")
-    slot, vid, pas, tf, length, size = (hits[name][order] for name in _COLUMNS)
-    floats = (column.astype(np.float64) for column in (tf, length, size))
-    found = Evidence(slot, vid, pas, *floats, words=len(content), content=content, totals=totals)
+    hits = {name: hits[name][order] for name in _COLUMNS}
+    found = Evidence(
+        slot=hits["slot"],
+        vid=hits["vid"],
+        pas=hits["pas"],
+        tf=hits["tf"].astype(np.float64),
+        len=hits["len"].astype(np.float64),
+        terms=hits["terms"].astype(np.float64),
+        words=len(content),
+        content=content,
+        totals=totals,
+    )
     return found, lambda vids: _details(session, vids, where, seen)
 
 

@@ -134,7 +134,10 @@ def by_keys(
             found[key] = record
     missing = [key for key in keys if key not in found]
     if missing:
-        rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=missing)
+        if len(missing) == 1:  # half the time of a join
+            rows = Where(where.flags | {"one"}, where.params).rows(session, "fetch", key=missing[0])
+        else:
+            rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=missing)
         for key, record in _records(session, rows, viewer).items():
             found[key] = record
             session.keep((name, key), record, 1000 + 4 * len(record.content) + 150 * len(record.passages))

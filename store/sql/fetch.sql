@@ -6,5 +6,6 @@ FROM records r
 JOIN (SELECT unnest($keys::BIGINT[]) AS key) w ON w.key = r.key -- if by_key
 JOIN (SELECT unnest($hashes::BIGINT[]) AS hash, unnest($names::VARCHAR[]) AS name) w ON w.hash = r.name_hash -- if by_name
 WHERE
+    r.key = $key AND -- if one
     w.name = r.name AND -- if by_name
 -- include: visible
