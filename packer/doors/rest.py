@@ -19,7 +19,7 @@ from starlette.routing import Match, Route
 from ..errors import ContextPacksError
 from ..profile import load_profile
 from ..service import ContextPacks
-from . import rest_admin
+from . import rest_admin, rest_memory, rest_state
 from .edge import MAX_BODY, Done, Edge
 from .mcp_hello import NAME, VERSION
 from .mcp_http import McpDoor
@@ -34,7 +34,7 @@ THREADS = 24  # requests that work at once; further ones wait their turn, and th
 
 def routers() -> tuple[APIRouter, ...]:
     """The routers of all subjects; a new one is a line here."""
-    return (rest_admin.router,)
+    return (rest_admin.router, rest_memory.router, rest_state.router)
 
 
 def create_app(

@@ -90,8 +90,10 @@ def metrics(request: Request, caller: Administers) -> Response:
 
 
 class TokenOut(BaseModel):
-    """Whom a credential speaks for."""
+    """Whom a credential speaks for. `status` and `setup_state` are what XMemo clients look at."""
 
+    status: Literal["valid"]
+    setup_state: Literal["setup_completed"]
     valid: Literal[True]
     agent_id: str
     teams: list[str]
@@ -105,6 +107,8 @@ async def validate(caller: Reads) -> Response:
     """Whether the credential is good, and for what. `token_id` is null where the server asks for none."""
     viewer = caller.packs.viewer
     document: dict[str, Any] = {
+        "status": "valid",
+        "setup_state": "setup_completed",
         "valid": True,
         "agent_id": viewer.agent_id,
         "teams": list(viewer.teams),
