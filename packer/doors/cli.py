@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from ..errors import ContextPacksError, InvalidField
-from .cli_server import token
-from .console import WHOLE, Globals, Group, as_path, progress, run, say, say_json, shown, standard_input
+from .cli_server import serve, token
+from .console import WHOLE, Globals, Group, as_path, leave, progress, run, say, say_json, shown, standard_input
 
 if TYPE_CHECKING:
     from context_packs.store.records import Record
@@ -442,11 +442,14 @@ def doctor(state: Globals, /) -> int:
 
 
 cli.add_command(token)
+cli.add_command(serve)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0, or the code of the error that was told in one line on stderr."""
-    sys.exit(run(cli, list(sys.argv[1:] if argv is None else argv)))
+    if argv is None:
+        leave(run(cli, sys.argv[1:]))
+    sys.exit(run(cli, list(argv)))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,45 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidField
-from .console import WHOLE, Globals, Group, say, say_json
+from .console import WHOLE, Command, Globals, Group, say, say_json
 
 if TYPE_CHECKING:
     from context_packs.store.access import Token
+    from context_packs.store.duck import Mode
 
 MOST_DAYS = 36_500
+MODE: Mode = "leased"  # how a server holds its file: busy it keeps it, and lets others in who ask
+
+
+@click.command(cls=Command)
+@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on")
+@click.option("--port", type=WHOLE, default=8765, show_default=True, help="0 takes a free one")
+@click.option("--allow-host", "hosts", multiple=True, help="another name that it answers to, as in the header Host")
+@click.option("--profile", default="public", show_default=True, help="how to answer where a credential names nothing")
+@click.option(
+    "--mode", type=click.Choice(["leased", "shared", "exclusive"]), default=MODE, help="how to hold the store"
+)
+@click.option(
+    "--github-secret", envvar="CONTEXT_PACKS_GITHUB_SECRET", help="webhooks are signed with it; also by environment"
+)
+@click.pass_obj
+def serve(state: Globals, /, mode: Mode, **options: Any) -> None:
+    """Serve REST, and MCP at /mcp, over HTTP until it is told to stop; prints the address and logs to stderr.
+
+    While the store has no credential (`token create`) callers of this machine are served as --agent without one.
+    Any address but a loopback one needs a credential first.
+    """
+    from .mcp_hello import require_sdk
+    from .serve import require_server, serve_http
+
+    require_server()
+    require_sdk()
+    serve_http(
+        lambda: state.open(mode),
+        started=lambda url: say_json({"url": url}) if state.json else say(url),
+        log_requests=not state.quiet,
+        **options,
+    )
 
 
 @click.group(cls=Group)

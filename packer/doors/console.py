@@ -7,10 +7,11 @@ import json
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -18,6 +19,8 @@ from ..errors import ContextPacksError, InvalidField, row_for
 from ..tokens import well_formed
 
 if TYPE_CHECKING:
+    from context_packs.store.duck import Mode
+
     from ..service import ContextPacks
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -32,15 +35,16 @@ class Globals:
     json: bool = False
     quiet: bool = False
 
-    def open(self) -> ContextPacks:
-        """The memory that this call works on."""
+    def open(self, mode: Mode = "shared") -> ContextPacks:
+        """The memory that this call works on; one that is held for longer than an answer is no quick start."""
         from ..service import ContextPacks  # with the database: not for --help
 
         for name in ("store", "agent"):
             value = getattr(self, name)
             if value is not None and not value.strip():
                 raise InvalidField(f"{name}: is blank", field=name)
-        return ContextPacks.open(None if self.store is None else as_path(self.store), self.agent, quick_start=True)
+        store = None if self.store is None else as_path(self.store)
+        return ContextPacks.open(store, self.agent, mode=mode, quick_start=mode == "shared")
 
     def note(self, text: str) -> None:
         """One line on stderr, unless --quiet."""
@@ -154,6 +158,19 @@ def run(cli: click.Command, argv: list[str]) -> int:
         if sys.flags.dev_mode:
             raise
         return state.fail(ContextPacksError(f"unexpected {type(error).__name__}: this is a fault of context-packs"))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with an exit code; at once where no thread of it is left.
+
+    Taking the interpreter down object by object costs 40 ms and changes nothing: files are closed, results flushed.
+    """
+    if threading.active_count() == 1 and not sys.flags.dev_mode:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _refused(error: click.ClickException) -> InvalidField:
