@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from .github_body import NAME_CHARS, Body, number, one_line, part, parts, pull_number, queued_pull, short_ref
 from .github_body import text as text_of
 
-ThreadStatus = Literal["open", "closed", "merged"]
+ThreadStatus = Literal["open", "closed", "merged", "active"]
 
 _THREAD_ID: Final = re.compile(r"thr_[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,17})/(?:head|merge)")
@@ -30,14 +30,27 @@ class ThreadOf:
 
     `natural_key` is its identity. `ids` are names to make it under, the most readable first; each but the last may be
     taken by a thread of another repository. `summary` is one line; `titled` says that it has the title of the thing,
-    so that it may replace the summary of a thread that is there. `status` is None where the delivery says nothing.
+    so that it may replace the summary of a thread that is there. `status` is that of a new thread ("active" for what
+    has no end, such as a branch or a repository); with `moves` one that is there takes it too.
     """
 
     natural_key: str
     ids: tuple[str, ...]
     summary: str
+    status: ThreadStatus
     titled: bool = False
-    status: ThreadStatus | None = None
+    moves: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where its records lie: the natural key as a path."""
+        return self.natural_key.replace(":", "/", 1)
+
+
+# Things that somebody closes; and events that say nothing but how a thing stands now.
+_ENDING: Final = frozenset(("pr", "issue", "discussion", "deployment", "alert", "milestone", "project"))
+_STANDING: Final = frozenset(("push", "create", "delete", "deployment_status", "milestone", "release"))
+_ABOUT_ITSELF: Final = frozenset(("pull_request", "issues", "discussion", "project", "installation"))
 
 
 def thread_of(event: str, body: Body) -> ThreadOf:
@@ -48,7 +61,23 @@ def thread_of(event: str, body: Body) -> ThreadOf:
         if found is not None:
             break
         found = rule(event, body)
-    return found or _thread("github:events", "github", "events", "", "GitHub events")
+    if found is None:
+        return _thread("github:events", "github", "events", "", "GitHub events")
+    return replace(found, moves=found.moves and _moves(event, body, found.status))
+
+
+def _moves(event: str, body: Body, status: ThreadStatus) -> bool:
+    """Whether a thread that is there takes the status of a delivery.
+
+    Deliveries overtake each other: a comment may come after the merge and still say "open". So only an event about the
+    change itself moves a thread, and a merge, which nothing takes back.
+    """
+    if status == "merged" or event in _STANDING or event.endswith("_alert"):
+        return True
+    done = text_of(body, "action")
+    return event in _ABOUT_ITSELF and done in (
+        ("reopened",) if status == "open" else ("closed", "deleted", "transferred")
+    )
 
 
 def _thread(
@@ -68,7 +97,10 @@ def _thread(
     ids = [stem, f"{stem}_{place.replace('/', '-')}"] if place else [stem]
     readable = [made for made in ids if _THREAD_ID.fullmatch(made)]
     line = f"{summary}: {one_line(title, NAME_CHARS)}" if title else summary
-    return ThreadOf(natural_key, (*readable, f"thr_{kind}_{digest}"), one_line(line), bool(title), status)
+    first = status or ("open" if kind in _ENDING else "active")
+    return ThreadOf(
+        natural_key, (*readable, f"thr_{kind}_{digest}"), one_line(line), first, titled=bool(title), moves=bool(status)
+    )
 
 
 def _bounded(key: str) -> str:
@@ -206,7 +238,7 @@ def _of_ref(event: str, body: Body) -> ThreadOf | None:
     if ref.startswith("refs/tags/") or text_of(body, "ref_type") == "tag":
         return _tag(place, ref, status="closed" if deleted else None)
     moved = event in ("push", "create", "delete")
-    return _branch(place, ref, status="closed" if deleted else "open" if moved else None)
+    return _branch(place, ref, status="closed" if deleted else "active" if moved else None)
 
 
 def _status(body: Body) -> ThreadOf | None:
@@ -225,8 +257,8 @@ def _group(body: Body) -> ThreadOf | None:
 
 def _release(body: Body) -> ThreadOf | None:
     release = part(body, "release")
-    done = text_of(body, "action") in ("published", "released", "prereleased", "deleted")
-    return _tag(_place(body), text_of(release, "tag_name"), text_of(release, "name"), "closed" if done else None)
+    gone = text_of(body, "action") == "deleted"
+    return _tag(_place(body), text_of(release, "tag_name"), text_of(release, "name"), "closed" if gone else None)
 
 
 def _deployment(body: Body) -> ThreadOf | None:

@@ -74,7 +74,7 @@ def _conversation(body: Body) -> str:
     """What an event about an issue, pull request or discussion stands in: `PR #412`."""
     for name, word in (("pull_request", "PR"), ("issue", "issue"), ("discussion", "discussion")):
         if n := number(part(body, name), "number"):
-            return f"{'PR' if part(body, name, 'pull_request') else word} #{n}"
+            return f"{'PR' if 'pull_request' in part(body, name) else word} #{n}"
     return _spaced("commit", _sha(part(body, "comment"), "commit_id"))
 
 

@@ -19,8 +19,9 @@ from starlette.routing import Match, Route
 from ..errors import ContextPacksError
 from ..profile import load_profile
 from ..service import ContextPacks
-from . import rest_admin, rest_memory, rest_state
+from . import rest_admin, rest_github, rest_memory, rest_state
 from .edge import MAX_BODY, Done, Edge
+from .github import MAX_BODY_BYTES
 from .mcp_hello import NAME, VERSION
 from .mcp_http import McpDoor
 from .observe import Metrics, log_request
@@ -34,7 +35,7 @@ THREADS = 24  # requests that work at once; further ones wait their turn, and th
 
 def routers() -> tuple[APIRouter, ...]:
     """The routers of all subjects; a new one is a line here."""
-    return (rest_admin.router, rest_memory.router, rest_state.router)
+    return (rest_admin.router, rest_memory.router, rest_state.router, rest_github.router)
 
 
 def create_app(
@@ -90,7 +91,8 @@ def create_app(
     for router in routers():
         app.router.routes.extend(router.routes)
     app.router.routes.append(Route(MCP_PATH, door))
-    app.add_middleware(Edge, hosts=tuple(hosts), max_body=max_body, begun=metrics.begun, done=done)
+    larger = {"/hooks/github": MAX_BODY_BYTES}
+    app.add_middleware(Edge, hosts=tuple(hosts), max_body=max_body, larger=larger, begun=metrics.begun, done=done)
     for kind in (ContextPacksError, RequestValidationError):
         app.add_exception_handler(kind, _problem)
     app.add_exception_handler(HTTPException, _refused)

@@ -37,7 +37,7 @@ def read(event: str, **body: Any) -> Delivery:
     )
 
 
-def thread(delivery: Delivery) -> tuple[str, str, str, str | None]:
+def thread(delivery: Delivery) -> tuple[str, str, str, str]:
     """Natural key, first id, summary, status."""
     made = delivery.thread
     return made.natural_key, made.ids[0], made.summary, made.status
@@ -108,7 +108,7 @@ def test_a_failed_check_stands_on_the_pull_request_that_it_names() -> None:
         },
     )
     assert found.thread.natural_key == "github:acme/shop/pull/412"
-    assert (found.thread.titled, found.thread.status) == (False, None)
+    assert (found.thread.titled, found.thread.status, found.thread.moves) == (False, "open", False)
     assert found.summary == 'check "test (3.11)" failed on PR #412 (0123456): 2 failed, 310 passed'
     assert found.occurred_at == datetime(2026, 3, 1, 10, tzinfo=UTC)
 
@@ -126,7 +126,7 @@ def test_a_check_that_names_a_pull_request_of_a_fork_stands_on_its_branch() -> N
             "pull_requests": [{"number": 3, "base": {"repo": {"id": 99}}}],
         },
     )
-    assert thread(found) == ("github:acme/shop/tree/main", "thr_branch_main", "Branch main of acme/shop", None)
+    assert thread(found) == ("github:acme/shop/tree/main", "thr_branch_main", "Branch main of acme/shop", "active")
     assert found.summary == "check suite of CI passed on main (0123456)"
 
 
@@ -186,7 +186,7 @@ def test_a_push_counts_commits_and_quotes_the_last_one() -> None:
         repository=REPOSITORY | {"pushed_at": 1772357400},
     )
     assert thread(found) == (
-        "github:acme/shop/tree/feature/retry", "thr_branch_feature-retry", "Branch feature/retry of acme/shop", "open"
+        "github:acme/shop/tree/feature/retry", "thr_branch_feature-retry", "Branch feature/retry of acme/shop", "active"
     )  # fmt: skip
     assert found.summary == "mika force-pushed 2 commits to branch feature/retry (0123456): 会議の記録を直す"
     assert found.occurred_at == datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -196,6 +196,23 @@ def test_a_deleted_branch_is_closed() -> None:
     """Pushes that delete say so."""
     found = read("push", ref="refs/heads/retry", deleted=True, commits=[], head_commit=None)
     assert (found.summary, found.thread.status) == ("mika deleted branch retry", "closed")
+
+
+@pytest.mark.parametrize(
+    ("event", "action", "state", "moves"),
+    [
+        ("pull_request", "closed", "closed", True),
+        ("pull_request", "reopened", "open", True),
+        ("pull_request", "labeled", "closed", False),
+        ("pull_request", "synchronize", "open", False),
+        ("pull_request_review", "submitted", "open", False),
+        ("pull_request_review", "submitted", "closed", False),
+    ],
+)
+def test_only_the_change_itself_moves_a_thread(event: str, action: str, state: str, moves: bool) -> None:
+    """A delivery that was overtaken and still says "open" does not open a closed thread again."""
+    found = read(event, action=action, pull_request=PULL | {"state": state}, review={"state": "commented"})
+    assert (found.thread.status, found.thread.moves) == (state, moves)
 
 
 # ---- the others
