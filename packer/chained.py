@@ -10,6 +10,7 @@ from context_packs.store.records import Written
 
 if TYPE_CHECKING:
     from context_packs.store.chain import Events, Link, Payload, Thread, Trigger, Worker
+    from context_packs.store.chain_index import Threads
 
 
 class Chained:
@@ -96,6 +97,14 @@ class Chained:
     def link(self, from_id: str, to_id: str, rel: str) -> Link:
         """A link between any two records that the agent sees; the same again answers with `created` False."""
         return self._store.chain.link(from_id, to_id, rel, self.viewer)
+
+    def threads(self, status: str | None = None, cursor: str | None = None, limit: int = 50) -> Threads:
+        """The index to start from: threads of a status, or all, by one line each, newest first, at most `limit`
+        (1 to 200) from a cursor on. Threads that are made meanwhile shift nothing.
+
+        Raises InvalidField for what is no cursor, Conflict for the cursor of another status or agent.
+        """
+        return self._store.chain.threads(self.viewer, status, cursor, limit)
 
     def get_thread(self, thread_id: str) -> Thread:
         """A thread with its owner workers, how many events it has and when the last one came."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from . import chain_writes, reads, walk
+from . import chain_index, chain_writes, reads, walk
 from .base import Viewer
+from .chain_index import Threads
 from .chain_input import (
     Arrival,
     ReportIn,
@@ -200,6 +201,11 @@ class Chain:
             return Link(start, end, rel, chain_writes.link(session, start, end, rel, viewer, self._clock()))
 
     # -- reads -----------------------------------------------------------------------------------------------------
+
+    def threads(self, viewer: Viewer, status: str | None = None, cursor: str | None = None, limit: int = 50) -> Threads:
+        """See ContextPacks.threads."""
+        with self._duck.reading() as session:
+            return chain_index.threads(session, viewer, self._clock(), status, cursor, limit)
 
     def thread(self, one: str, viewer: Viewer) -> Thread:
         """A thread by its id. Raises InvalidField (malformed), NotFound, Gone (deleted, to its owner)."""

@@ -108,6 +108,7 @@ class ThreadLine(BaseModel):
     status: str
     natural_key: str | None
     event_count: int
+    last_event_at: str | None
     updated_at: str
 
 

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from context_packs.store.chain import Events, Link, Neighbour, Thread, Trigger, Worker
+from context_packs.store.chain_index import Threads
 
 from .wire import moment
 
@@ -27,6 +28,23 @@ def thread_document(thread: Thread) -> Document:
         "last_event_at": None if thread.last_event_at is None else moment(thread.last_event_at),
         **_common(thread),
     }
+
+
+def threads_document(threads: Threads) -> Document:
+    """A page of the index of threads; `next_cursor` is null at the end."""
+    lines = [
+        {
+            "thread_id": one.id,
+            "summary": one.summary,
+            "status": one.status,
+            "natural_key": one.natural_key,
+            "event_count": one.event_count,
+            "last_event_at": None if one.last_event_at is None else moment(one.last_event_at),
+            "updated_at": moment(one.updated_at),
+        }
+        for one in threads.threads
+    ]
+    return {"threads": lines, "next_cursor": threads.next_cursor}
 
 
 def worker_document(worker: Worker) -> Document:

@@ -19,7 +19,7 @@ from starlette.routing import Match, Route
 from ..errors import ContextPacksError
 from ..profile import load_profile
 from ..service import ContextPacks
-from . import rest_admin, rest_github, rest_memory, rest_state
+from . import rest_admin, rest_chain, rest_github, rest_memory, rest_state
 from .edge import MAX_BODY, Done, Edge
 from .github import MAX_BODY_BYTES
 from .mcp_hello import NAME, VERSION
@@ -35,7 +35,7 @@ THREADS = 24  # requests that work at once; further ones wait their turn, and th
 
 def routers() -> tuple[APIRouter, ...]:
     """The routers of all subjects; a new one is a line here."""
-    return (rest_admin.router, rest_memory.router, rest_state.router, rest_github.router)
+    return (rest_admin.router, rest_memory.router, rest_state.router, rest_chain.router, rest_github.router)
 
 
 def create_app(
