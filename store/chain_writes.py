@@ -184,16 +184,13 @@ def _external(session: Session, kind: Kind, agent: str, texts: Sequence[str]) ->
 
 def spots(session: Session, names: Sequence[str], viewer: Viewer, now: datetime, field: str) -> list[Spot | StoreError]:
     """Threads by name as the viewer sees them; for one that it does not see, the error that says so."""
-    seen = reads.by_ids(session, list(dict.fromkeys(names)), viewer, now)
-    keys = _keys(session, seen)
-    found: list[Spot | StoreError] = []
-    for name in names:
-        record = seen.get(name)
-        if record is None:
-            found.append(reads.absent(session, name, viewer, field))
-        else:
-            found.append(Spot(keys[name], record.team_id, record.scope, record.bucket, record.path))
-    return found
+    if not names:
+        return []
+    rows = reads.sight(viewer, now).rows(
+        session, "spots", hashes=[name_hash(name) for name in names], names=list(names)
+    )
+    seen = {name: Spot(*rest) for name, *rest in rows}
+    return [seen[name] if name in seen else reads.absent(session, name, viewer, field) for name in names]
 
 
 def _keys(session: Session, records: dict[str, Record]) -> dict[str, int]:

@@ -32,6 +32,10 @@ class Where:
             return None
         return self.flags, tuple((name, str(value)) for name, value in self.params.items() if name != "at")
 
+    def also(self, flag: str) -> Where:
+        """The same with one more line of the SQL file."""
+        return Where(self.flags | {flag}, self.params)
+
     def rows(self, session: Session, name: str, **more: Any) -> list[Row]:
         """Rows of `store/sql/<name>.sql` under this condition."""
         return session.rows(query(name, self.flags), {**self.params, **more})
@@ -153,17 +157,23 @@ def by_ids(session: Session, ids: Sequence[str], viewer: Viewer, now: datetime) 
     found = by_keys(session, numbered, viewer, now)
     names = [one for one in ids if parse_name(one)]
     if names:
-        where = sight(viewer, now)
-        rows = Where(where.flags | {"by_name"}, where.params).rows(
-            session, "fetch", names=names, hashes=[name_hash(name) for name in names]
-        )
-        found |= _records(session, rows, viewer)
+        found |= by_names(session, names, viewer, sight(viewer, now))
     chosen: dict[str, Record] = {}
     for key in sorted(found):
         record = found[key]
         if record.id not in chosen or (record.agent_id == viewer.agent_id != chosen[record.id].agent_id):
             chosen[record.id] = record
     return chosen
+
+
+def by_names(session: Session, names: Sequence[str], viewer: Viewer, where: Where) -> dict[int, Record]:
+    """Visible records by key, of names: more than one of a name where several agents gave it."""
+    hashes = [name_hash(name) for name in names]
+    if len(names) == 1:
+        rows = where.also("of_name").rows(session, "fetch", hash=hashes[0], named=names[0])
+    else:
+        rows = where.also("by_name").rows(session, "fetch", hashes=hashes, names=list(names))
+    return _records(session, rows, viewer)
 
 
 def own_key(session: Session, one: str | None, agent: str) -> int | None:
@@ -193,6 +203,8 @@ def absent(session: Session, one: str, viewer: Viewer, field: str = "id") -> Sto
 def names_of(session: Session, keys: Iterable[int | None]) -> dict[int, str]:
     """Names of the records that have one, whoever sees them."""
     named = sorted({key for key in keys if key is not None and kind_of(key) in NAMED})
+    if len(named) == 1:
+        return dict(session.rows("SELECT key, name FROM records WHERE key = $key LIMIT 1", {"key": named[0]}))
     return dict(session.rows(query("names"), {"keys": named})) if named else {}
 
 

@@ -9,8 +9,6 @@ from .duck import Session
 from .reads import Where
 from .records import NAMED, id_of, kind_of
 
-TO_THREAD = 1
-"""The sort of link from a trigger to its thread; see neighbours.sql."""
 MOST_REACHED = 50
 """Records that one walk reaches at most."""
 MOST_LINKS = 8
@@ -40,7 +38,7 @@ def follow(session: Session, keys: Sequence[int], known: Sequence[int], where: W
         for turn, key, *rest in where.rows(session, "neighbours", keys=edge, most=MOST_LINKS) if edge else ():
             if key not in seen and len(reached) + len(fresh) < MOST_REACHED:
                 seen.add(key)
-                vid, name, own, low, high, *_ = rest
+                vid, name, own, low, high = rest
                 fresh.append(Reached(key, vid, name, own, edge[turn], low, high))
         reached += fresh
         edge = [one.key for one in fresh]

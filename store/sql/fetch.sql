@@ -4,8 +4,9 @@ SELECT r.key, r.vid, r.version, r.content, r.title, r.path, r.type, r.bucket, r.
        r.superseded_by, r.deleted_at, r.bounds, r.kinds, r.speakers, r.name
 FROM records r
 JOIN (SELECT unnest($keys::BIGINT[]) AS key) w ON w.key = r.key -- if by_key
-JOIN (SELECT unnest($hashes::BIGINT[]) AS hash, unnest($names::VARCHAR[]) AS name) w ON w.hash = r.name_hash -- if by_name
+JOIN (SELECT unnest($hashes::BIGINT[]) AS hash) w ON w.hash = r.name_hash -- if by_name
 WHERE
     r.key = $key AND -- if one
-    w.name = r.name AND -- if by_name
+    list_contains($names::VARCHAR[], r.name) AND -- if by_name
+    r.name_hash = $hash AND r.name = $named AND -- if of_name
 -- include: visible

@@ -9,8 +9,7 @@ away AS (
     UNION SELECT h.turn, t.key, 4, -t.key FROM here h JOIN records t ON t.thread = h.key
 ),
 first AS (SELECT turn, key, min(sort) AS sort, arg_min(place, sort) AS place FROM away GROUP BY turn, key)
-SELECT f.turn, r.key, r.vid, r.name, r.agent_id = $agent AS own, r.print_low, r.print_high,
-       split_part(r.content, chr(10), 1) AS line, f.sort
+SELECT f.turn, r.key, r.vid, r.name, r.agent_id = $agent AS own, r.print_low, r.print_high
 FROM first f JOIN records r ON r.key = f.key
 WHERE
 -- include: chosen
