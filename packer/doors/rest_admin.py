@@ -54,6 +54,10 @@ class Health:
                 self._until = time.monotonic() + PROBED
             return self._error
 
+    def forget(self) -> None:
+        """Try again with the next question."""
+        self._until = float("-inf")
+
     async def _tried(self) -> ContextPacksError | None:
         error: ContextPacksError | None = StoreLocked(f"the store did not answer within {PATIENCE:g} seconds")
         with anyio.move_on_after(PATIENCE):

@@ -264,7 +264,11 @@ def parse_json(raw: bytes) -> tuple[Any, bool]:
     try:
         text = raw.decode("utf-8")
         value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
-        if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
+        if (
+            raw.count(b"[") + raw.count(b"{") > MAX_DEPTH
+            and isinstance(value, dict | list)
+            and _deeper(value, MAX_DEPTH)
+        ):
             raise RecursionError
     except UnicodeDecodeError as error:
         raise HTTPException(400, "body: is not UTF-8") from error
@@ -293,10 +297,10 @@ def _finite(text: str) -> float:
 
 
 def _deeper(value: Any, most: int) -> bool:
-    level = [value]
-    for _ in range(most + 1):
-        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
-        level = [part for parts in inner for part in parts]
+    level = [value]  # lists and objects that stand equally deep
+    for _ in range(most):
+        parts = (part for one in level for part in (one.values() if isinstance(one, dict) else one))
+        level = [part for part in parts if isinstance(part, dict | list)]
     return bool(level)
 
 
