@@ -109,7 +109,8 @@ def empty_filter(session: Session, filters: Filters, viewer: Viewer, now: dateti
 
 def stats(session: Session, viewer: Viewer, now: datetime) -> dict[str, Any]:
     """Counts by kind, type and scope of what the viewer sees, and sizes of the index."""
-    seen = choice(viewer, now, Filters())
+    every = choice(viewer, now, Filters())
+    seen = replace(every, flags=every.flags - {"usual"})  # notes of usage count too
     grouped: dict[str, dict[str, int]] = {"kinds": {}, "types": {}, "scopes": {}, "buckets": {}, "teams": {}}
     for what, value, count in seen.rows(session, "stats"):
         grouped[what][value] = count

@@ -52,6 +52,18 @@ def test_defaults_are_those_of_the_contract() -> None:
         ({"max_tokens": None}, "max_tokens: None is not a whole number"),
         ({"max_chars": "1"}, "max_chars: '1' is not a whole number"),
         ({"query": None}, "query: None is not text"),
+        ({"threshold": 1.5}, "threshold: 1.5 is above 1"),
+        ({"threshold": -1}, "threshold: -1 is below 0"),
+        ({"threshold": "0.5"}, "threshold: '0.5' is not a number"),
+        ({"threshold": True}, "threshold: True is not a number"),
+        ({"threshold": float("nan")}, "threshold: nan is below 0"),
+        ({"time_order": "newest"}, "time_order: 'newest' is not 'asc' or 'desc'"),
+        ({"query_mode": "activity_log"}, "query_mode: activity_log needs since and until"),
+        ({"query_mode": "activity_log", "since": "2026-01-01"}, "query_mode: activity_log needs since and until"),
+        ({"owner_timezone": "../etc"}, "owner_timezone: '../etc' is no time zone; give a name such as Asia/Tokyo"),
+        ({"owner_timezone": "America"}, "owner_timezone: 'America' is no time zone; give a name such as Asia/Tokyo"),
+        ({"owner_timezone": "\x00"}, "owner_timezone: '\\x00' is no time zone; give a name such as Asia/Tokyo"),
+        ({"reference_time": "now"}, f"reference_time: 'now' is no time; {WANTED}"),
         ({"query": 7}, "query: 7 is not text"),
         ({"bucket": 7}, "bucket: 7 is not text"),
         ({"history": "yes"}, "history: 'yes' is not true or false"),
@@ -124,3 +136,25 @@ def test_any_value_gives_a_request_or_names_a_field(fields: dict[str, Any]) -> N
         assert "\n" not in str(error)
     else:
         assert 1 <= request.max_items <= 50 and 1 <= request.max_tokens <= 12_000
+
+
+def test_times_without_an_offset_are_the_owners() -> None:
+    """owner_timezone is the zone of bare dates and times; what has an offset keeps it."""
+    request = parse_request(
+        owner_timezone="Asia/Tokyo", since="2026-03-01", until="2026-03-02T00:00:00Z", as_of="2026-03-01T09:00"
+    )
+    assert request.since == datetime(2026, 2, 28, 15, tzinfo=UTC)
+    assert request.until == datetime(2026, 3, 2, tzinfo=UTC)
+    assert request.as_of == datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_axes_of_time() -> None:
+    """Which time the interval and the order go by, for each mode."""
+    modes = (None, "created_at", "updated_at", "split_filter_created_order_updated")
+    filters = [parse_request(temporal_axis_mode=mode).filters() for mode in modes]
+    assert [(one.time_by, one.order_by) for one in filters] == [
+        (None, None),
+        (None, "created_at"),
+        ("updated_at", "updated_at"),
+        (None, "updated_at"),
+    ]
