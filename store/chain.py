@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from . import chain_reads, chain_writes, reads
+from . import chain_index, chain_reads, chain_writes, reads
 from .base import Viewer
+from .chain_index import Threads
 from .chain_input import Arrival, ReportIn, ThreadChanges, ThreadIn, TriggerIn, WorkerIn, arrival, checked
 from .chain_reads import Events, Link, Neighbour, Payload, Thread, Trigger, Worker
 from .duck import Duck, Session
@@ -84,6 +85,11 @@ class Chain:
             return Link(start, end, rel, chain_writes.link(session, start, end, rel, viewer, self._clock()))
 
     # -- reads -----------------------------------------------------------------------------------------------------
+
+    def threads(self, viewer: Viewer, status: str | None = None, cursor: str | None = None, limit: int = 50) -> Threads:
+        """See ContextPacks.threads."""
+        with self._duck.reading() as session:
+            return chain_index.threads(session, viewer, self._clock(), status, cursor, limit)
 
     def thread(self, one: str, viewer: Viewer) -> Thread:
         """See ContextPacks.get_thread."""

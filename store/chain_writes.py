@@ -22,7 +22,7 @@ from .chain_input import (
 )
 from .duck import Session, query
 from .errors import Conflict, Gone, InvalidField, StoreError
-from .records import Kind, Record, Written, key_of, made_name, name_hash, parse_name
+from .records import PREFIX, Kind, Record, Written, key_of, made_name, name_hash, parse_name
 from .repetitions import caller_hash
 from .rows import Prepared, prepare
 from .times import utc
@@ -210,9 +210,15 @@ def seen_key(session: Session, one: str, viewer: Viewer, now: datetime, field: s
     return _keys(session, seen)[one]
 
 
-def own(session: Session, one: str, viewer: Viewer, now: datetime, field: str) -> tuple[int, Record]:
-    """Key and record of the agent's own; somebody else's is as unknown as one that never was."""
-    record = reads.by_ids(session, [one], viewer, now).get(one)
+def own(session: Session, one: str, kind: Kind, viewer: Viewer, now: datetime) -> tuple[int, Record]:
+    """Key and record of the agent's own; somebody else's is as unknown as one that never was, or of another kind.
+
+    Raises InvalidField (no id of this form), NotFound, Gone.
+    """
+    field, given = f"{kind}_id", parse_name(one)
+    if given is None:
+        raise InvalidField(f"{field}: {ascii(one)[:40]} is not an id like {PREFIX[kind]}_8f21", field=field)
+    record = reads.by_ids(session, [one], viewer, now).get(one) if given == kind else None
     if record is None or record.agent_id != viewer.agent_id:
         raise reads.absent(session, one, viewer, field)
     return _keys(session, {one: record})[one], record
@@ -257,7 +263,7 @@ def _spot(team: str = "", scope: str = "", bucket: str = "", path: str = "") -> 
 
 def update_thread(session: Session, one: str, changes: ThreadChanges, viewer: Viewer, now: datetime) -> Written:
     """The next version of a thread of the agent's own; nothing is written where nothing changes."""
-    key, stored = own(session, one, viewer, now, "thread_id")
+    key, stored = own(session, one, "thread", viewer, now)
     summary = changes.summary or stored.content.partition("\n")[0]
     status = changes.status or stored.status
     text = thread_text(summary, stored.external_id)
@@ -426,7 +432,7 @@ def create_worker(session: Session, given: WorkerIn, viewer: Viewer, now: dateti
 
 def report(session: Session, one: str, given: ReportIn, viewer: Viewer, now: datetime) -> Written:
     """The next version of a worker of the agent's own, with its report; the same report again changes nothing."""
-    key, stored = own(session, one, viewer, now, "worker_id")
+    key, stored = own(session, one, "worker", viewer, now)
     said = dict(stored.metadata)
     if "task" not in said:
         raise Conflict(f"worker_id: {one} {writes.FORGOTTEN}", field="worker_id")
