@@ -15,7 +15,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .rest_base import CALLER, NAMES_LOOPBACK, Caller, problem, problem_of
+from .rest_base import CALLED, CALLER, NAMES_LOOPBACK, Caller, problem, problem_of
 
 MAX_BODY = 8 * 1024 * 1024  # bytes of a request
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]"))
@@ -29,14 +29,18 @@ _FETCHED = {b"host", b"origin", b"content-length"}
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One finished request: its method, the template of its route, status, seconds, who asked, and for what ids."""
+    """One finished request: its method, the template of its route, status, seconds, who asked, and for what ids.
+    `action` and `outcome` are what the audit trail says: the route, or what was called through it, and the status, or
+    that of the call."""
 
     method: str
     route: str
     status: int
     seconds: float
     caller: Caller | None
-    ids: tuple[str, ...] = ()
+    ids: tuple[str, ...]
+    action: str
+    outcome: int
     error: BaseException | None = None
 
 
@@ -98,7 +102,9 @@ class Edge:
             route = getattr(scope.get("route"), "path", NOWHERE)
             caller = scope.get(CALLER)
             ids = tuple((caller and caller.touched) or map(str, scope.get("path_params", {}).values()))
-            self.done(Done(scope["method"], route, status, time.perf_counter() - started, caller, ids, fault))
+            action, outcome = scope.get(CALLED) or (f"{scope['method']} {route}", status)
+            seconds = time.perf_counter() - started
+            self.done(Done(scope["method"], route, status, seconds, caller, ids, action, outcome, fault))
 
     def _refused(self, scope: Scope) -> Any:
         """The answer to a request that may not pass, or None. Marks whether it names a loopback host."""

@@ -18,13 +18,15 @@ from ..profile import list_profiles
 from ..service import ContextPacks
 from .mcp_hello import readable
 from .mcp_server import build_server
-from .rest_base import Caller, Gate, problem
+from .rest_base import CALLED, CALLER, Caller, Gate, problem
 
-_caller: ContextVar[Caller] = ContextVar("caller")
+_request: ContextVar[Scope] = ContextVar("request")
 
 
 class McpDoor:
     """An ASGI application for one path. `running()` encloses its life, once."""
+
+    path = "/mcp"
 
     def __init__(self, gate: Gate, max_body: int) -> None:
         self._gate = gate
@@ -49,6 +51,7 @@ class McpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One call. Without sessions there is no stream to open and none to delete: only POST is taken, as the
         protocol allows."""
+        scope["route"] = self
         if scope["method"] != "POST":
             detail = "this route does not take that method"
             await problem(405, detail, "method_not_allowed", headers={"Allow": "POST"})(scope, receive, send)
@@ -66,20 +69,28 @@ class McpDoor:
             return {"type": "http.request", "body": body, "more_body": False}
 
         scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
-        token = _caller.set(caller)
+        token = _request.set(scope)
         try:
             await self._managers[caller.profile].handle_request(scope, replay, send)
         finally:
-            _caller.reset(token)
+            _request.reset(token)
+
+
+def _caller() -> Caller:
+    caller: Caller = _request.get()[CALLER]
+    return caller
 
 
 def _packs() -> ContextPacks:
-    return _caller.get().packs
+    return _caller().packs
 
 
-def _allow(scope: str) -> None:
-    _caller.get().need(scope)
+def _allow(what: str, scope: str) -> None:
+    """Notes what is called, for the audit trail, and whether it may be."""
+    caller = _caller()
+    _request.get()[CALLED] = f"mcp {what}", 200 if scope in caller.scopes else 403
+    caller.need(scope)
 
 
 def _touch(ids: Sequence[str]) -> None:
-    _caller.get().touch(*ids)
+    _caller().touch(*ids)

@@ -28,7 +28,7 @@ from .mcp_tools import Answer, Tool, tools
 
 T = TypeVar("T")
 PacksFactory = Callable[[], ContextPacks]
-Allow = Callable[[str], None]
+Allow = Callable[[str, str], None]
 Touch = Callable[[Sequence[str]], None]
 
 THREADS = 8  # calls of one server that run at once; further ones wait their turn
@@ -43,7 +43,7 @@ def build_server(
     packs_factory: PacksFactory,
     profile: str = "public",
     *,
-    allow: Allow = lambda scope: None,
+    allow: Allow = lambda what, scope: None,
     touch: Touch = lambda ids: None,
 ) -> Server[Any]:
     """A server whose tools work on what `packs_factory` gives.
@@ -51,9 +51,9 @@ def build_server(
     The factory is called in a worker thread with each call that needs the memory and in the context of its request, so
     that it may open the memory with the first call, keep it, or choose it by who is asking; whoever gives it closes
     what it opened. A profile that answers with text gives texts alone, one that answers with the pack structures too.
-    Before each call `allow` is asked for the scope that it needs, memory:read or memory:write, and raises Forbidden
-    where the caller lacks it; after it `touch` is told the ids that it read or wrote. Raises InvalidField for an
-    unknown profile.
+    Before each call `allow` is told what is asked for, such as the name of a tool, and the scope that it needs,
+    memory:read or memory:write, and raises Forbidden where the caller lacks it; after it `touch` is told the ids that
+    it read or wrote. Raises InvalidField for an unknown profile.
     """
     return _Door(packs_factory, load_profile(profile), allow, touch).server()
 
@@ -127,7 +127,7 @@ class _Door:
         )
 
     def _call(self, tool: Tool, given: dict[str, Any]) -> Answer:
-        self._allow("memory:read" if tool.read_only else "memory:write")
+        self._allow(tool.name, "memory:read" if tool.read_only else "memory:write")
         answer = tool.call(self._packs, given)
         self._touch(answer.ids)
         return answer
@@ -151,7 +151,7 @@ class _Door:
             raise MCPError(
                 types.INVALID_PARAMS, f"{ascii(min(given)).strip(chr(39))[:60]}: unknown argument; known is task"
             )
-        pack = await self._read(lambda: self._packs().recall_context(task, profile="session_start"))
+        pack = await self._read(PROMPT, lambda: self._packs().recall_context(task, profile="session_start"))
         self._touch([item.id for item in pack.items])
         content = types.TextContent(type="text", text=pack.text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
@@ -178,16 +178,16 @@ class _Door:
         one = uri.removeprefix(RECORD)
         if one == uri:
             raise MCPError(types.INVALID_PARAMS, f"uri: give {RECORD} and an id such as mem:1")
-        record = await self._read(lambda: self._packs().get(one.replace("%3A", ":").replace("%3a", ":")))
+        record = await self._read("record", lambda: self._packs().get(one.replace("%3A", ":").replace("%3a", ":")))
         self._touch([record.id])
         contents = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=record.content)
         return types.ReadResourceResult(contents=[contents])
 
-    async def _read(self, work: Callable[[], T]) -> T:
+    async def _read(self, what: str, work: Callable[[], T]) -> T:
         """Run in a thread; an error is an error of the protocol, told in the same line as by a tool."""
 
         def allowed() -> T:
-            self._allow("memory:read")
+            self._allow(what, "memory:read")
             return work()
 
         try:

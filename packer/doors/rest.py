@@ -28,7 +28,6 @@ from .observe import Metrics, log_request
 from .rest_admin import Health
 from .rest_base import AGENT_HEADER, INSTANCE_HEADER, Gate, Problem, needed_scope, problem_of
 
-MCP_PATH = "/mcp"
 _NOT_AUDITED = frozenset(("/metrics",))  # told often, and of no id
 THREADS = 24  # requests that work at once; further ones wait their turn, and the event loop stays free
 
@@ -70,11 +69,11 @@ def create_app(
         log_request(one)
         if one.caller is not None and one.route not in _NOT_AUDITED:
             packs.audit.note(
-                f"{one.method} {one.route}",
+                one.action,
                 agent_id=one.caller.packs.viewer.agent_id,
                 token_id=one.caller.token,
                 objects=one.ids,
-                outcome=one.status,
+                outcome=one.outcome,
             )
 
     app = FastAPI(
@@ -90,7 +89,7 @@ def create_app(
     app.state.gate, app.state.metrics, app.state.health = gate, metrics, Health(packs)
     for router in routers():
         app.router.routes.extend(router.routes)
-    app.router.routes.append(Route(MCP_PATH, door))
+    app.router.routes.append(Route(door.path, door))
     larger = {"/hooks/github": MAX_BODY_BYTES}
     app.add_middleware(Edge, hosts=tuple(hosts), max_body=max_body, larger=larger, begun=metrics.begun, done=done)
     for kind in (ContextPacksError, RequestValidationError):

@@ -43,6 +43,7 @@ T = TypeVar("T")
 READ, WRITE, ADMIN, TEMPORARY = access.SCOPES
 SCOPES = frozenset(access.SCOPES)
 CALLER, NAMES_LOOPBACK = "context_packs.caller", "context_packs.names_loopback"  # keys of the scope of a request
+CALLED = "context_packs.called"  # another one: what was called through a route, and with what status
 AGENT_HEADER, INSTANCE_HEADER = "X-Memory-OS-Agent-ID", "X-Memory-OS-Agent-Instance-ID"
 
 MAX_DEPTH = 64  # levels of a JSON body; deeper ones make a parser of somebody fail sooner or later
