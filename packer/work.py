@@ -6,16 +6,15 @@ State is what it says until it is replaced under its key or expires; a reminder 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+from context_packs.store.base import Viewer
 from context_packs.store.errors import InvalidField, NotFound
 from context_packs.store.records import Record, Written
 from context_packs.store.times import parse_time
-
-from .service import MAX_LIMIT, ContextPacks
 
 STATE, EVENT, REMINDER, SNAPSHOT, USAGE = "state", "timeline_event", "reminder", "restart_snapshot", "usage"
 """Types of the records."""
@@ -27,12 +26,36 @@ ReminderStatus = Literal["open", "completed"]
 OPEN: ReminderStatus = "open"
 COMPLETED: ReminderStatus = "completed"
 MAX_TTL = 366 * 86_400  # seconds
+LATEST = 200  # records looked through where what is asked for stands in their metadata
 PARTS = ("current_task", "next_action", "blocked_reason")
 _HEADINGS = dict(zip(PARTS, ("Current task", "Next action", "Blocked"), strict=True))
 
 Place = Mapping[str, Any]
 """Where a record goes: any of `path`, `bucket`, `scope`, `team_id`, `source`, `metadata`, `provenance`, and
 `importance`, `confidence`."""
+
+
+class Found(Protocol):
+    """One row of what was found."""
+
+    @property
+    def record(self) -> Record: ...
+
+
+class Memory(Protocol):
+    """What is asked of a memory here: ContextPacks has it."""
+
+    viewer: Viewer
+
+    def remember(self, content: str, **fields: Any) -> Written: ...
+
+    def revise(self, ref: str, **changes: Any) -> Written: ...
+
+    def get(self, ref: str) -> Record: ...
+
+    def newest(self, limit: int = ..., **filters: Any) -> Iterable[Found]: ...
+
+    def now(self) -> datetime: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +72,7 @@ class Restored:
 
 
 def save_state(
-    packs: ContextPacks,
+    packs: Memory,
     state_key: str,
     content: str = "",
     *,
@@ -82,7 +105,7 @@ def save_state(
     )
 
 
-def state_of(packs: ContextPacks, state_key: str, **filters: Any) -> Record | None:
+def state_of(packs: Memory, state_key: str, **filters: Any) -> Record | None:
     """The state of the agent's own that stands under a key, or None."""
     found = packs.newest(50, memory_type=STATE, semantic_key=f"{STATE}:{_key('state_key', state_key)}", **filters)
     return next((row.record for row in found if row.record.agent_id == packs.viewer.agent_id), None)
@@ -92,7 +115,7 @@ def state_of(packs: ContextPacks, state_key: str, **filters: Any) -> Record | No
 
 
 def record_event(
-    packs: ContextPacks,
+    packs: Memory,
     content: str,
     event_type: str = "event",
     *,
@@ -114,7 +137,7 @@ def record_event(
 
 
 def events(
-    packs: ContextPacks,
+    packs: Memory,
     limit: int = 20,
     *,
     event_type: str | None = None,
@@ -125,7 +148,7 @@ def events(
     wanted = {"event_type": event_type, "session_id": session_id}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     rows = packs.newest(
-        MAX_LIMIT if wanted else limit, memory_type=EVENT, time_order="desc", temporal_axis_mode="created_at", **filters
+        LATEST if wanted else limit, memory_type=EVENT, time_order="desc", temporal_axis_mode="created_at", **filters
     )
     found = (row.record for row in rows)
     return [one for one in found if all(one.metadata.get(name) == value for name, value in wanted.items())][:limit]
@@ -135,7 +158,7 @@ def events(
 
 
 def add_reminder(
-    packs: ContextPacks,
+    packs: Memory,
     content: str,
     *,
     due_at: str | datetime | None = None,
@@ -162,7 +185,7 @@ def add_reminder(
 
 
 def reminders(
-    packs: ContextPacks,
+    packs: Memory,
     status: ReminderStatus | None = OPEN,
     limit: int = 20,
     *,
@@ -171,7 +194,7 @@ def reminders(
 ) -> list[Record]:
     """Reminders of a status (None: all), the first due in front, those without a time last; of the newest 200."""
     before = None if due_before is None else parse_time(due_before, "due_before")
-    rows = packs.newest(MAX_LIMIT, memory_type=REMINDER, status=status, **filters)
+    rows = packs.newest(LATEST, memory_type=REMINDER, status=status, **filters)
     found = [(due_of(row.record), row.record) for row in rows]
     kept = [(due, one) for due, one in found if before is None or (due is not None and due < before)]
     kept.sort(key=lambda pair: (pair[0] is None, pair[0] or pair[1].created_at, pair[1].created_at, pair[1].id))
@@ -185,7 +208,7 @@ def due_of(reminder: Record) -> datetime | None:
 
 
 def complete_reminder(
-    packs: ContextPacks, ref: str, note: str = "", *, bucket: str | None = None, scope: str | None = None
+    packs: Memory, ref: str, note: str = "", *, bucket: str | None = None, scope: str | None = None
 ) -> Record:
     """Complete a reminder of one's own; one that is completed stays as it is. Gives it as it stands then.
 
@@ -210,7 +233,7 @@ def in_place(record: Record, bucket: str | None, scope: str | None) -> bool:
 
 
 def mark_used(
-    packs: ContextPacks,
+    packs: Memory,
     ref: str,
     action: str = "used",
     context: str = "",
@@ -240,7 +263,7 @@ def mark_used(
 
 
 def take_snapshot(
-    packs: ContextPacks,
+    packs: Memory,
     state_key: str = "active_task",
     *,
     label: str = "",
@@ -284,7 +307,7 @@ def take_snapshot(
 
 
 def find_snapshot(
-    packs: ContextPacks,
+    packs: Memory,
     ref: str | None = None,
     *,
     state_key: str | None = None,
@@ -301,7 +324,7 @@ def find_snapshot(
             raise NotFound(f"snapshot_id: there is no snapshot {ref}", field="snapshot_id")
         return record
     wanted = {"state_key": state_key, "session_id": session_id}
-    rows = packs.newest(MAX_LIMIT, memory_type=SNAPSHOT, history=True, **filters)
+    rows = packs.newest(LATEST, memory_type=SNAPSHOT, history=True, **filters)
     for row in rows:
         if all(value is None or row.record.metadata.get(name) == value for name, value in wanted.items()):
             return row.record
@@ -309,7 +332,7 @@ def find_snapshot(
 
 
 def restore_snapshot(
-    packs: ContextPacks,
+    packs: Memory,
     snapshot: Record,
     *,
     state: bool = True,
@@ -375,7 +398,7 @@ def _key(field: str, value: str) -> str:
     return value
 
 
-def _expiry(packs: ContextPacks, ttl_seconds: int | None) -> datetime | None:
+def _expiry(packs: Memory, ttl_seconds: int | None) -> datetime | None:
     if ttl_seconds is None or ttl_seconds == 0:
         return None
     if isinstance(ttl_seconds, bool) or not 0 < ttl_seconds <= MAX_TTL:
