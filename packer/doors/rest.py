@@ -113,10 +113,9 @@ async def _refused(request: Request, error: Exception) -> Response:
     """An error of HTTP itself; a 405 names every method that the path takes (RFC 9110, section 15.5.6)."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        methods: set[str] = set()
-        for route in request.app.router.routes:
-            if route.matches(request.scope)[0] is not Match.NONE:
-                methods |= getattr(route, "methods", None) or set()
+        routes = request.app.router.routes
+        path = next((one.path for one in routes if one.matches(request.scope)[0] is not Match.NONE), None)
+        methods = {method for one in routes if one.path == path for method in one.methods or ()}
         error = HTTPException(405, error.detail, {"Allow": ", ".join(sorted(methods))})
     return problem_of(error)
 
