@@ -339,11 +339,13 @@ def restore_snapshot(
     event: bool = True,
     session_id: str = "",
     ttl_seconds: int | None = None,
+    idempotency_key: str | None = None,
 ) -> Restored:
     """Go on from a snapshot: its state stands again, and that it was restored is an event.
 
-    Without `state` and `event` nothing is written. Raises InvalidField.
+    Without `state` and `event` nothing is written, and nothing twice under one key. Raises InvalidField, Conflict.
     """
+    replays = {part: f"{idempotency_key}/{part}" if idempotency_key else None for part in ("state", "event")}
     held = snapshot.metadata.get("snapshot")
     was = held.get("active_state") if isinstance(held, Mapping) else None
     place = {"bucket": snapshot.bucket, "scope": snapshot.scope, "team_id": snapshot.team_id}
@@ -353,10 +355,17 @@ def restore_snapshot(
         parts = {name: facts[name] for name in PARTS if isinstance(facts.get(name), str)}
         text = facts.get("content", "") if parts else was["content"]
         key = str(snapshot.metadata.get("state_key", "active_task"))
-        saved = save_state(packs, key, text, parts=parts, ttl_seconds=ttl_seconds, place=place)
+        saved = save_state(
+            packs, key, text, parts=parts, ttl_seconds=ttl_seconds, idempotency_key=replays["state"], place=place
+        )
     if event:
         noted = record_event(
-            packs, f"Restored from {snapshot.id}", "restart_restore", session_id=session_id, place=place
+            packs,
+            f"Restored from {snapshot.id}",
+            "restart_restore",
+            session_id=session_id,
+            idempotency_key=replays["event"],
+            place=place,
         )
     return Restored(snapshot, saved, noted, packs.now())
 

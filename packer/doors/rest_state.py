@@ -439,7 +439,7 @@ def restore(caller: Writes, header_key: IdempotencyKey, body: RestoreIn | None =
     """Go on from a snapshot: its state stands again and the restore is an event, unless that is not wanted."""
     caller.need(READ)
     body = body or RestoreIn()
-    one_key(header_key, body.idempotency_key)
+    key = one_key(header_key, body.idempotency_key)
     assert_team(caller, body.team_id)
     packs = caller.packs
     found = work.find_snapshot(
@@ -460,9 +460,10 @@ def restore(caller: Writes, header_key: IdempotencyKey, body: RestoreIn | None =
         event=body.record_restore_event is not False,
         session_id=body.target_session_id or "",
         ttl_seconds=body.ttl_seconds,
+        idempotency_key=key,
     )
     caller.touch(found.id, *(one.id for one in (done.state, done.event) if one is not None))
-    key = str(found.metadata.get("state_key", ""))
+    state_key = str(found.metadata.get("state_key", ""))
     document: Document = {
         "id": found.id,
         "memory_id": found.id,
@@ -470,13 +471,13 @@ def restore(caller: Writes, header_key: IdempotencyKey, body: RestoreIn | None =
         "status": "restored",
         "restored": True,
         "restored_at": moment(done.at),
-        "state_key": key,
+        "state_key": state_key,
         "snapshot": dict(found.metadata.get("snapshot", {})),
         "state_update": None,
         "restore_event": None,
     }
     if done.state is not None:
-        told = written_document(done.state, caller, state_key=key, expires_at=_expiry(packs.get(done.state.id)))
+        told = written_document(done.state, caller, state_key=state_key, expires_at=_expiry(packs.get(done.state.id)))
         document["state_update"] = {name: told[name] for name in StateUpdateOut.model_fields}
     if done.event is not None:
         event = {"id": done.event.id, "memory_id": done.event.id, "event_type": "restart_restore"}

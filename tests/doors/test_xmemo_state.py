@@ -211,6 +211,17 @@ def test_a_snapshot_brings_work_back(served: Any) -> None:
     assert [one["event_type"] for one in events] == ["restart_restore", "event"]
 
 
+def test_a_restore_sent_twice_is_one(served: Any) -> None:
+    """Under its key a restore writes state and event once."""
+    client = served.client()
+    client.post("/v1/update_state", json={"current_task": "Write the door"})
+    client.post("/v1/restart/snapshot", json={})
+    answers = [client.post("/v1/restart/restore", json={}, headers={"Idempotency-Key": "r"}).json() for _ in range(2)]
+    assert [one["state_update"]["id"] for one in answers] == ["mem:3", "mem:3"]
+    assert [one["restore_event"]["id"] for one in answers] == ["mem:4", "mem:4"]
+    assert served.packs.stats()["records"] == 3
+
+
 def test_snapshots_are_found_by_session_and_key(served: Any) -> None:
     """The latest snapshot of a key replaces the earlier in recalls; each is restored by its session or id."""
     client = served.client()
