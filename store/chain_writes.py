@@ -65,7 +65,7 @@ class Batch:
         self._rows: list[dict[str, Any]] = []
         self._slots: list[tuple[int, Prepared]] = []
         self._payloads: list[tuple[int, str, bytes]] = []
-        self._links: list[tuple[int, int, str, int, str]] = []
+        self._links: list[tuple[int, int, str, int, str, datetime]] = []
 
     def names(self, kind: Kind, count: int, taken: Iterable[str] = ()) -> list[tuple[int, str]]:
         """Numbers and names for records that came without one; names that anybody has are passed over."""
@@ -115,31 +115,37 @@ class Batch:
         """What a trigger brought."""
         self._payloads.append((key, media_type, body))
 
-    def links(self, one: int, others: Sequence[int], rel: str, agent: str, first: int = 0) -> None:
+    def links(
+        self, one: int, others: Sequence[int], rel: str, agent: str, first: int = 0, made: datetime | None = None
+    ) -> None:
         """Links from one record to others, in this order."""
-        self._links += [(one, other, rel, place, agent) for place, other in enumerate(others, start=first)]
+        for place, other in enumerate(others, start=first):
+            self._links.append((one, other, rel, place, agent, made or self.moment))
 
     def write(self) -> None:
         """Write all of it."""
         self.numbers.keep()
         writes.insert(self.session, self._rows)
         postings.append(self.session, self._slots)
-        if self._payloads:
-            keys, media_types, bodies = map(list, zip(*self._payloads, strict=True))
-            self.session.run(
-                "INSERT INTO payloads BY NAME SELECT unnest($keys::BIGINT[]) AS key, "
-                "unnest($media_types::VARCHAR[]) AS media_type, unnest($sizes::BIGINT[]) AS size, "
-                "unnest($bodies::BLOB[]) AS body",
-                {"keys": keys, "media_types": media_types, "sizes": [len(body) for body in bodies], "bodies": bodies},
-            )
+        insert_payloads(self.session, self._payloads)
         if self._links:
-            ends, others, rels, places, agents = map(list, zip(*self._links, strict=True))
+            ends, others, rels, places, agents, times = map(list, zip(*self._links, strict=True))
             self.session.run(
                 query("insert_links"),
-                {"ends": ends, "others": others, "rels": rels, "places": places, "agents": agents, "now": self.moment},
+                {"ends": ends, "others": others, "rels": rels, "places": places, "agents": agents, "times": times},
             )
         if postings.tail_is_long(self.session):
             postings.merge(self.session)
+
+
+def insert_payloads(session: Session, payloads: Sequence[tuple[int, str, bytes]]) -> None:
+    """Keep what triggers (key, media type, bytes) brought."""
+    if payloads:
+        keys, media_types, bodies = map(list, zip(*payloads, strict=True))
+        session.run(
+            query("insert_payloads"),
+            {"keys": keys, "media_types": media_types, "sizes": [len(body) for body in bodies], "bodies": bodies},
+        )
 
 
 def by_name(session: Session, names: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .chain import Chain
 
 BATCH = 1000  # records of one transaction
+_HELD = 2**24  # characters of payloads in it
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
 
 
@@ -101,11 +102,19 @@ class DuckStore:
         Raises InvalidField, Conflict or NotFound for the first record that can not be written: batches before it
         stay, its own batch is not written.
         """
-        from . import exports, postings, writes  # with what they bring a tenth of the time of a short read
+        from . import postings, writes  # with what they bring a tenth of the time of a short read
         from .rows import broken, check, prepare
 
         for batch in _batches(records):
-            if "id" in batch[0]:
+            if batch[0].get("kind") == "link":
+                from .exports_chain import check_link, take_links
+
+                links = [check_link(record) for record in batch]
+                with self.duck.writing() as session:
+                    written = take_links(session, links, viewer, self.clock())
+            elif "id" in batch[0]:
+                from . import exports
+
                 lines = [exports.check_line(record) for record in batch]
                 with self.duck.writing() as session:
                     written = exports.take_in(session, lines, viewer, self.clock())
@@ -290,24 +299,32 @@ class DuckStore:
 
 
 def _batches(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """Batches of one sort each: new records, or lines of an export, which carry ids.
+    """Batches of one sort each: new records, lines of an export, which carry ids, or its links.
 
     Where reading fails, what was read before still comes out first: nothing read is lost.
     """
     batch: list[Mapping[str, Any]] = []
+    held = 0
     stream = iter(records)
     try:
         for record in stream:
-            if batch and (len(batch) == BATCH or ("id" in record) != ("id" in batch[0])):
+            if batch and (len(batch) == BATCH or held > _HELD or _sort(record) != _sort(batch[0])):
                 yield batch
-                batch = []
+                batch, held = [], 0
             batch.append(record)
+            payload = record.get("payload")
+            if isinstance(payload, Mapping):
+                held += sum(len(said) for said in payload.values() if isinstance(said, str))
     except StoreError:
         if batch:
             yield batch
         raise
     if batch:
         yield batch
+
+
+def _sort(record: Mapping[str, Any]) -> str:
+    return "link" if record.get("kind") == "link" else "line" if "id" in record else "new"
 
 
 def _assert_id(one: object) -> None:

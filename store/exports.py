@@ -11,10 +11,12 @@ from pydantic import Field, StrictInt, ValidationError, field_validator, model_v
 
 from . import postings, writes
 from .base import Viewer
-from .duck import Session, query
+from .chain_writes import insert_payloads
+from .duck import Row, Session, query
 from .errors import Conflict, InvalidField
-from .records import KIND, Written, id_of, key_of, parse_id
-from .rows import RecordIn, invalid, prepare
+from .exports_chain import Keys, PayloadIn, chain_fields, link_lines, owners_of, trigger_chunks
+from .records import NAMED, Written, id_of, is_id, key_of, kind_of, name_hash, parse_id, parse_name
+from .rows import Label, RecordIn, invalid, prepare
 from .times import parse_time, utc
 
 _HIGHEST = 10**15 - 1  # number of an id that comes from outside: ids have up to 16 digits
@@ -35,6 +37,10 @@ class LineIn(RecordIn):
     superseded_at: datetime | None = None
     deleted_at: datetime | None = None
     forgotten: Literal["soft_delete", "hard_delete", "redact"] | None = None
+    number: Annotated[StrictInt, Field(ge=1, le=_HIGHEST)] | None = None
+    thread_id: str | None = None
+    thread_agent_id: Label = ""
+    payload: PayloadIn | None = None
 
     @field_validator("content")
     @classmethod
@@ -53,7 +59,7 @@ class LineIn(RecordIn):
     @classmethod
     def _identity(cls, value: str | None) -> str | None:
         parsed = None if value is None else parse_id(value)
-        if value is not None and parsed is None:
+        if value is not None and not is_id(value):
             raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1")
         if parsed is not None and parsed[1] > _HIGHEST:
             raise ValueError(f"{value} is above {_HIGHEST}: it would leave no numbers for new records")
@@ -66,7 +72,8 @@ class LineIn(RecordIn):
 
 
 def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
-    """Lines by record and version; of one agent those it sees, or all. Fields that say nothing are left out."""
+    """Lines by record and version, then links; of one agent those it sees, or all. Fields that say nothing are left
+    out."""
     names = (
         "key", "version", "content", "title", "path", "type", "bucket", "scope", "agent_id", "team_id", "status",
         "source", "metadata", "external_id", "idempotency_key", "pinned", "created_at", "updated_at", "valid_from",
@@ -74,19 +81,42 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
         "semantic_key",
     )  # fmt: skip
     params = {"agent": viewer.agent_id if viewer else None, "temporary": viewer is None or viewer.temporary}
-    for chunk in session.stream(query("export"), params):
-        for row in chunk:
-            line = dict(zip(names, row, strict=True))
-            identity = id_of(line.pop("key"))
-            line = {"id": identity, "kind": KIND[identity.partition(":")[0]], **line}
-            for name in _TIMES:
-                if line[name] is not None:
-                    line[name] = line[name].replace(tzinfo=UTC).isoformat()
-            for name in ("supersedes", "superseded_by"):
-                line[name] = None if line[name] is None else id_of(line[name])
-            line["timestamp"] = line.pop("created_at")
-            line["source"], line["metadata"] = json.loads(line["source"]), json.loads(line["metadata"])
-            yield {k: v for k, v in line.items() if k in ("id", "content", "version") or v not in (None, "", {}, False)}
+    named = owners_of(session)
+
+    def said(row: Row) -> dict[str, Any]:
+        *values, thread = row
+        line = dict(zip(names, values, strict=True))
+        key = line.pop("key")
+        line = {"id": _id(key, named), "kind": kind_of(key), **line}
+        for name in _TIMES:
+            if line[name] is not None:
+                line[name] = line[name].replace(tzinfo=UTC).isoformat()
+        for name in ("supersedes", "superseded_by"):
+            line[name] = None if line[name] is None else _id(line[name], named)
+        line["timestamp"] = line.pop("created_at")
+        line["source"], line["metadata"] = json.loads(line["source"]), json.loads(line["metadata"])
+        chain_fields(line, key, thread, named)
+        return {k: v for k, v in line.items() if k in ("id", "content", "version") or v not in (None, "", {}, False)}
+
+    yield from map(said, _rows(session, "chain", params))
+    triggers = [key for (key,) in session.rows(query("export_triggers"), params)]
+    for keys, payloads in trigger_chunks(session, triggers):
+        for row in session.rows(query("export", frozenset({"triggers"})), {**params, "keys": keys}):
+            line = said(row)
+            if row[0] in payloads:
+                line["payload"] = payloads[row[0]]
+            yield line
+    yield from map(said, _rows(session, "memories", params))
+    yield from link_lines(session, viewer, named)
+
+
+def _rows(session: Session, part: str, params: Mapping[str, Any]) -> Iterator[Row]:
+    for chunk in session.stream(query("export", frozenset({part})), params):
+        yield from chunk
+
+
+def _id(key: int, named: Mapping[int, tuple[str, str]]) -> str:
+    return id_of(key, named[key][0] if key in named else None)
 
 
 def check_line(line: Mapping[str, Any]) -> LineIn:
@@ -94,9 +124,12 @@ def check_line(line: Mapping[str, Any]) -> LineIn:
     if "id" not in line:
         line = {**line, "id": None}
     try:
-        return LineIn.model_validate(line)
+        checked = LineIn.model_validate(line)
     except ValidationError as error:
         raise invalid(error) from error
+    if checked.kind in NAMED and parse_name(checked.id) != checked.kind:
+        raise InvalidField(f"kind: {checked.id} is not of kind {checked.kind}", field="kind")
+    return checked
 
 
 def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: datetime) -> list[Written]:
@@ -105,7 +138,10 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
 
     Raises Conflict where an id stands for something else here.
     """
-    keys = [_key(line) for line in batch]
+    places = [writes.place_of(line, viewer) for line in batch]
+    numbers = writes.Numbers(session)
+    named = Keys(session, batch, numbers, [place[0] for place in places])
+    keys = [named.of(index) if line.kind in NAMED else _key(line) for index, line in enumerate(batch)]
     there = {
         (key, version): _There(*rest)
         for key, version, *rest in session.rows(
@@ -115,12 +151,11 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
         )
     }
     taken = {key for key, _ in there}
-    numbers = writes.Numbers(session)
+    payloads: list[tuple[int, str, bytes]] = []
     rows: list[dict[str, Any]] = []
     slots = []
     results = []
-    for key, line in zip(keys, batch, strict=True):
-        place = writes.place_of(line, viewer)
+    for key, line, place in zip(keys, batch, places, strict=True):
         here = there.get((key, line.version))
         before = here or there.get((key, line.version - 1))
         if before is not None and before.agent_id == place[0] and before.forgotten is not None and not line.forgotten:
@@ -148,8 +183,8 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
         row["updated_at"] = utc(line.updated_at) or created
         row["valid_from"] = utc(line.valid_from) or created
         row["valid_to"] = utc(line.valid_to)
-        row["supersedes"] = _ref(line.supersedes)
-        row["superseded_by"] = _ref(line.superseded_by)
+        row["supersedes"] = named.ref(line.supersedes, place[0])
+        row["superseded_by"] = named.ref(line.superseded_by, place[0])
         row["superseded_at"] = utc(line.superseded_at)
         row["deleted_at"] = deleted or (utc(now) if line.forgotten in ("soft_delete", "hard_delete") else None)
         row["forgotten"] = line.forgotten
@@ -157,11 +192,20 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
             row["content_hash"], row["print_low"], row["print_high"], row["terms"] = None, 0, 0, 0
         else:
             slots.append((vid, item))
+        notes: tuple[str, ...] = ()
+        if line.kind in NAMED:
+            row["name"], row["name_hash"] = line.id, name_hash(line.id)
+            row["thread"] = named.ref(line.thread_id, line.thread_agent_id or place[0])
+            if line.thread_id is not None and row["thread"] is None:
+                notes = (f"its thread {line.thread_id} is not in this store",)
+            if line.payload is not None and line.forgotten not in _ERASED and line.version == 1:
+                payloads.append((key, line.payload.media_type, line.payload.body))
         rows.append(row)
-        results.append(Written(line.id, True, (), line.version))
+        results.append(Written(line.id, True, notes, line.version))
     numbers.keep()
     writes.insert(session, rows)
     postings.append(session, slots)
+    insert_payloads(session, payloads)
     if any(row["version"] > 1 for row in rows):
         session.run(query("close_versions"), {"keys": sorted({row["key"] for row in rows})})
     return results
@@ -181,12 +225,7 @@ def _conflict(line: LineIn) -> Conflict:
 
 
 def _key(line: LineIn) -> int:
-    kind, n = parse_id(line.id) or ("memory", 0)
+    kind, n = parse_id(line.id) or ("", 0)
     if kind != line.kind:
         raise InvalidField(f"kind: {line.id} is not of kind {line.kind}", field="kind")
     return key_of(kind, n)
-
-
-def _ref(one: str | None) -> int | None:
-    parsed = parse_id(one) if one else None
-    return key_of(*parsed) if parsed else None

@@ -190,6 +190,12 @@ class Numbers:
         self._next["passage"] += slots
         return self._next["passage"] - slots
 
+    def free(self, kind: str, wanted: int | None) -> int:
+        """A number for what came with one: that one where nothing has been given from there on, else the next."""
+        if wanted is not None and wanted >= self._next[kind]:
+            self._next[kind] = wanted
+        return self.record(kind)
+
     def at_least(self, kind: str, key: int) -> None:
         """A record came with its id: the next one of its kind stands behind it."""
         self._next[kind] = max(self._next[kind], number_of(key) + 1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import InvalidField
 from ..exports import LineIn, check_line
+from ..exports_chain import check_link
 from ..rows import RecordIn, check
 from .base import ImportOptions, ImportReport, clean, files, lines, shown
 
@@ -40,6 +41,8 @@ def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport
     if not isinstance(line, dict):
         raise InvalidField(f'{where}: is not an object; write {{"content": "…"}}', field="line")
     record = {name: value for name, value in line.items() if value is not None}
+    if record.get("kind") == "link":
+        return _link(record, where)
     for name in record:
         if name not in LineIn.model_fields:
             known = ", ".join(RecordIn.model_fields)
@@ -56,6 +59,14 @@ def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport
             if name in record:
                 record[name] = clean(record[name], options, report)
     return record
+
+
+def _link(line: dict[str, Any], where: str) -> dict[str, Any]:
+    try:
+        check_link(line)
+    except InvalidField as error:
+        raise InvalidField(f"{where}: {error}", field=error.field) from error
+    return line
 
 
 def _refuse(name: str) -> Any:

@@ -1,3 +1,3 @@
 INSERT INTO links BY NAME SELECT
     unnest($ends::BIGINT[]) AS from_key, unnest($others::BIGINT[]) AS to_key, unnest($rels::VARCHAR[]) AS rel,
-    unnest($places::INTEGER[]) AS place, unnest($agents::VARCHAR[]) AS agent_id, $now::TIMESTAMP AS created_at
+    unnest($places::INTEGER[]) AS place, unnest($agents::VARCHAR[]) AS agent_id, unnest($times::TIMESTAMP[]) AS created_at

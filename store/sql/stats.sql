@@ -1,6 +1,6 @@
 -- Visible records by kind, type, scope, bucket and team.
 WITH seen AS (
-    SELECT CASE r.key % 16 WHEN 0 THEN 'memory' ELSE 'episode' END AS kind, r.type, r.scope, r.bucket, r.team_id
+    SELECT ['memory', 'episode', 'thread', 'worker', 'trigger'][(r.key % 16)::INTEGER + 1] AS kind, r.type, r.scope, r.bucket, r.team_id
     FROM records r
     WHERE
 -- include: visible

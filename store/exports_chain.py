@@ -1,0 +1,230 @@
+"""What an export says of threads, workers and triggers besides their records: numbers, payloads and links."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, field_validator, model_validator
+
+from . import reads, writes
+from .base import Viewer
+from .chain_text import MAX_PAYLOAD_BYTES
+from .chain_writes import Batch, by_name
+from .duck import Session, query
+from .errors import NotFound
+from .records import NAMED, Written, id_of, is_id, key_of, kind_of, number_of, parse_id, parse_name
+from .rows import Key, Label, invalid
+from .times import parse_time, utc
+
+if TYPE_CHECKING:
+    from .exports import LineIn
+
+_ROOM = 16 * 2**20  # bytes of payloads that are held at once
+_CHUNK = 500  # triggers that are read at once
+
+
+class PayloadIn(BaseModel):
+    """What a trigger brought: `text` for UTF-8, else `base64`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    media_type: Annotated[str, Field(strict=True, min_length=1, max_length=512)]
+    text: Annotated[str, Field(strict=True, max_length=MAX_PAYLOAD_BYTES)] | None = None
+    base64: Annotated[str, Field(strict=True, max_length=MAX_PAYLOAD_BYTES * 3 // 2)] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.text is None) == (self.base64 is None):
+            raise ValueError("give text or base64")
+        if self.base64 is not None:
+            b64decode(self.base64, validate=True)
+        elif self.text is not None:
+            self.text.encode()
+        return self
+
+    @property
+    def body(self) -> bytes:
+        """The bytes."""
+        return b64decode(self.base64) if self.base64 is not None else (self.text or "").encode()
+
+
+class LinkIn(BaseModel):
+    """A line that is a link; the agents of its ends where they are not the one who made it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["link"]
+    start: Annotated[str, Field(alias="from")]
+    end: Annotated[str, Field(alias="to")]
+    rel: Key
+    place: Annotated[StrictInt, Field(ge=0, lt=2**31)] = 0
+    agent_id: Label = ""
+    from_agent_id: Label = ""
+    to_agent_id: Label = ""
+    created_at: datetime | None = None
+
+    @field_validator("start", "end")
+    @classmethod
+    def _identity(cls, value: str) -> str:
+        if not is_id(value):
+            raise ValueError(f"{value[:40]!r} is not an id like trg_8f21 or mem:1")
+        return value
+
+    @field_validator("created_at", mode="before")
+    @classmethod
+    def _moment(cls, value: object) -> datetime | None:
+        return None if value is None else parse_time(value, "created_at")
+
+
+def check_link(line: Mapping[str, Any]) -> LinkIn:
+    """The line, checked; raises InvalidField."""
+    try:
+        return LinkIn.model_validate(line)
+    except ValidationError as error:
+        raise invalid(error) from error
+
+
+# ---- out
+
+
+def owners_of(session: Session) -> dict[int, tuple[str, str]]:
+    """Name and agent of every record that has a name, by key."""
+    return {key: (name, agent) for key, name, agent in session.rows(query("export_names"))}
+
+
+def chain_fields(line: dict[str, Any], key: int, thread: int | None, named: Mapping[int, tuple[str, str]]) -> None:
+    """Put the number and the thread of a named record into its line."""
+    if kind_of(key) in NAMED:
+        line["number"] = number_of(key)
+    if thread is not None and thread in named:
+        line["thread_id"], agent = named[thread]
+        if agent != line["agent_id"]:
+            line["thread_agent_id"] = agent
+
+
+def trigger_chunks(session: Session, keys: Sequence[int]) -> Iterator[tuple[list[int], dict[int, dict[str, str]]]]:
+    """Keys of triggers in chunks, each with the payloads of its triggers as they stand in lines; of bounded size."""
+    for start in range(0, len(keys), _CHUNK):
+        chunk: list[int] = []
+        held = 0
+        found = session.rows(
+            query("bodies", frozenset({"many"})), {"keys": list(keys[start : start + _CHUNK]), "most": -1}
+        )
+        sizes = {key: size for key, _, size, _ in found}
+        for key in keys[start : start + _CHUNK]:
+            if chunk and held + sizes.get(key, 0) > _ROOM:
+                yield chunk, _payloads(session, chunk)
+                chunk, held = [], 0
+            chunk.append(key)
+            held += sizes.get(key, 0)
+        yield chunk, _payloads(session, chunk)
+
+
+def _payloads(session: Session, keys: Sequence[int]) -> dict[int, dict[str, str]]:
+    rows = session.rows(query("bodies", frozenset({"many"})), {"keys": list(keys), "most": 2**62})
+    return {key: {"media_type": media_type, **_said(body)} for key, media_type, _, body in rows}
+
+
+def _said(body: bytes) -> dict[str, str]:
+    try:
+        return {"text": body.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(body).decode()}
+
+
+def link_lines(
+    session: Session, viewer: Viewer | None, named: Mapping[int, tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    """A line for each link that an agent made, or for all."""
+    agent = viewer.agent_id if viewer else None
+    for start, end, rel, place, maker, created in session.rows(query("export_links"), {"agent": agent}):
+        line: dict[str, Any] = {"kind": "link", "rel": rel, "place": place, "agent_id": maker}
+        for side, key in (("from", start), ("to", end)):
+            name, owner = named.get(key, (None, maker))
+            line[side] = id_of(key, name)
+            if owner != maker:
+                line[f"{side}_agent_id"] = owner
+        yield {**line, "created_at": created.replace(tzinfo=UTC).isoformat()}
+
+
+# ---- in
+
+
+class Keys:
+    """Keys of lines that come with names: of what is here, else with their number where that is free, else a new one.
+
+    Numbers only rise, so that the events of a thread keep their order.
+    """
+
+    def __init__(
+        self, session: Session, batch: Sequence[LineIn], numbers: writes.Numbers, agents: Sequence[str]
+    ) -> None:
+        self._numbers = numbers
+        refs = {one for line in batch for one in (line.id, line.thread_id, line.supersedes) if one and parse_name(one)}
+        self._known: dict[tuple[str, str], int] = {}
+        self._first: dict[str, int] = {}
+        for key, name, agent, *_ in by_name(session, sorted(refs)):
+            self._note(agent, name, key)
+        self._of = {
+            index: self._assigned(line, agent)
+            for index, (line, agent) in enumerate(zip(batch, agents, strict=True))
+            if line.kind in NAMED
+        }
+
+    def _note(self, agent: str, name: str, key: int) -> None:
+        self._known[agent, name] = key
+        self._first.setdefault(name, key)
+
+    def _assigned(self, line: LineIn, agent: str) -> int:
+        key = self._known.get((agent, line.id))
+        if key is None:
+            n = self._numbers.free(line.kind, line.number)
+            key = key_of(line.kind, n)
+            self._note(agent, line.id, key)
+        return key
+
+    def of(self, index: int) -> int:
+        """The key of a line that has a name."""
+        return self._of[index]
+
+    def ref(self, one: str | None, agent: str) -> int | None:
+        """The key that another line means by an id: the agent's own record, else whoever has it."""
+        parsed = parse_id(one) if one else None
+        if parsed:
+            return key_of(*parsed)
+        return self._known.get((agent, one), self._first.get(one)) if one else None
+
+
+def take_links(session: Session, batch: Sequence[LinkIn], viewer: Viewer, now: datetime) -> list[Written]:
+    """Write links that are not there yet; raises NotFound for one whose end is not in this store."""
+    wanted = sorted({one for line in batch for one in (line.start, line.end) if parse_name(one)})
+    known: dict[tuple[str, str], int] = {}
+    first: dict[str, int] = {}
+    for key, name, agent, *_ in by_name(session, wanted):
+        known[agent, name] = key
+        first.setdefault(name, key)
+
+    def end(one: str, owner: str, field: str) -> int:
+        key = known.get((owner, one), first.get(one)) if parse_name(one) else reads.own_key(session, one, owner)
+        if key is None:
+            raise NotFound(f"{field}: there is no record {one}: import it first", field=field)
+        return key
+
+    made = Batch(session, now)
+    results = []
+    for line in batch:
+        agent = line.agent_id or viewer.agent_id
+        start = end(line.start, line.from_agent_id or agent, "from")
+        other = end(line.end, line.to_agent_id or agent, "to")
+        there = session.row(
+            "SELECT 1 FROM links WHERE from_key = $start AND to_key = $end AND rel = $rel LIMIT 1",
+            {"start": start, "end": other, "rel": line.rel},
+        )
+        if there is None:
+            made.links(start, [other], line.rel, agent, line.place, utc(line.created_at))
+        results.append(Written(line.start, there is None))
+    made.write()
+    return results

@@ -1,0 +1,557 @@
+"""Chain of Recall: the four promises, each with its own test, and what threads, workers and triggers say."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_packs.packer import ContextPacks
+from context_packs.store.errors import Conflict, Gone, InvalidField, NotFound
+
+
+def chain(kit: Any, *teams: str, **fields: Any) -> ContextPacks:
+    """A memory with a thread of three events and a worker that cites the second of them."""
+    packs: ContextPacks = kit.packs("planner", *teams)
+    packs.create_thread("PR 412: retry the deploy", thread_id="thr_pr_412", natural_key="acme/shop#412", **fields)
+    packs.add_trigger("thr_pr_412", "github", payload={"action": "opened", "pull_request": {"title": "Retry"}})
+    packs.add_trigger("thr_pr_412", "ci", summary="Deploy failed", payload="step 1 ok\nTypeError: zebra is missing\n")
+    packs.add_trigger("thr_pr_412", "chat", payload="Who looks at this?", external_id="m-3")
+    packs.create_worker("Find out why the deploy failed", ["thr_pr_412"])
+    packs.report("wkr_0001", "The key zebra was never set.", ["trg_0002"])
+    return packs
+
+
+def walked(packs: ContextPacks, thread: str, limit: int, cursor: str | None = None) -> list[str]:
+    """Ids of all events of a thread, page by page."""
+    ids: list[str] = []
+    while True:
+        page = packs.thread_events(thread, cursor, limit)
+        ids += [one.id for one in page.events]
+        if page.next_cursor is None:
+            return ids
+        cursor = page.next_cursor
+
+
+# ---- 1. an id never changes and is never used again
+
+
+@pytest.mark.parametrize("mode", ["soft_delete", "hard_delete"])
+def test_an_id_is_never_used_again(kit: Any, mode: str) -> None:
+    """After deletion, re-open, export and import the id is gone for its owner and nothing new gets it, asked for or
+    not."""
+    packs = chain(kit)
+    for one in ("thr_pr_412", "trg_0003", "wkr_0001"):
+        packs.forget(one, mode)
+    packs.export(kit.folder / "all.jsonl", everybody=True)
+    kit.close()
+    copy = kit.packs(path=kit.folder / "copy.duckdb")
+    copy.remember_many(json.loads(line) for line in (kit.folder / "all.jsonl").read_text("utf-8").splitlines())
+    for store in (kit.packs(), copy):
+        for one, read in (("thr_pr_412", store.get_thread), ("trg_0003", store.get_trigger)):
+            with pytest.raises(Gone):
+                read(one)
+            with pytest.raises(Gone):
+                store.get(one)
+        with pytest.raises(Gone):
+            store.get_worker("wkr_0001")
+        with pytest.raises(Conflict, match="thread_id: thr_pr_412 was deleted, and no id is used again"):
+            store.create_thread("again", thread_id="thr_pr_412")
+        assert store.create_thread("PR 412 again", natural_key="acme/shop#412").id == "thr_0002"
+        with pytest.raises(Conflict, match="trigger_id: trg_0003 was deleted"):
+            store.add_trigger("thr_0002", "ci", trigger_id="trg_0003", summary="x")
+        with pytest.raises(Conflict, match="worker_id: wkr_0001 was deleted"):
+            store.create_worker("x", worker_id="wkr_0001")
+        assert store.add_trigger("thr_0002", "ci", summary="new").id == "trg_0004"
+        assert store.create_worker("x").id == "wkr_0002"
+        with pytest.raises(Gone, match="external_id"):
+            store.add_trigger("thr_0002", "chat", payload="Who looks at this?", external_id="m-3")
+
+
+def test_made_ids_pass_over_names_that_are_taken(kit: Any) -> None:
+    """A caller may take the name that a number would have been; the made one is the next, for every agent."""
+    packs = kit.packs()
+    packs.create_thread("one", thread_id="thr_0002")
+    packs.add_trigger("thr_0002", "ci", trigger_id="trg_0003", summary="x")
+    assert packs.create_thread("two").id == "thr_0003"
+    assert kit.packs("other").create_thread("three").id == "thr_0004"
+    assert [packs.add_trigger("thr_0002", "ci", summary=f"e{n}").id for n in range(2)] == ["trg_0002", "trg_0004"]
+
+
+def test_ids_survive_a_migration(kit: Any) -> None:
+    """A store of schema 2 takes threads after the migration, and its ids stand for what they stood for."""
+    store = kit.store()
+    kit.write(store, "an old fact")
+    with store.duck.writing() as session:
+        for column in ("name", "name_hash", "thread", "semantic_key", "semantic_hash"):
+            session.run("ALTER TABLE records DROP COLUMN " + column)
+        for table in ("payloads", "links", "tokens", "audit"):
+            session.run("DROP TABLE " + table)
+        session.run("DELETE FROM counters WHERE name IN ('thread', 'worker', 'trigger', 'audit')")
+        session.run("UPDATE meta SET value = '2' WHERE name = 'schema_version'")
+    kit.close()
+    packs = chain(kit)
+    assert packs.get("mem:1").content == "an old fact"
+    assert packs.get_trigger("trg_0002").summary == "Deploy failed"
+
+
+# ---- 2. a get is exact
+
+
+def test_a_get_is_exact(kit: Any) -> None:
+    """One record with all that is known of it: no search, no nearest match, no other case, no shortened id."""
+    packs = chain(kit)
+    thread, worker, trigger = (
+        packs.get_thread("thr_pr_412"),
+        packs.get_worker("wkr_0001"),
+        packs.get_trigger("trg_0002"),
+    )
+    assert (thread.summary, thread.status, thread.natural_key) == ("PR 412: retry the deploy", "open", "acme/shop#412")
+    assert (thread.owner_workers, thread.event_count, thread.last_event_at) == (("wkr_0001",), 3, kit.clock.now)
+    assert (worker.task, worker.status, worker.threads) == ("Find out why the deploy failed", "done", ("thr_pr_412",))
+    assert (worker.report, worker.cites) == ("The key zebra was never set.", ("trg_0002",))
+    assert (trigger.source, trigger.thread_id, trigger.summary) == ("ci", "thr_pr_412", "Deploy failed")
+    assert trigger.payload == b"step 1 ok\nTypeError: zebra is missing\n"
+    assert trigger.before is not None and trigger.after is not None
+    assert (trigger.before.id, trigger.before.summary) == ("trg_0001", "opened: Retry")
+    assert (trigger.after.id, trigger.after.summary) == ("trg_0003", "Who looks at this?")
+    assert [(one.id, one.summary) for one in trigger.linked] == [("wkr_0001", "Find out why the deploy failed")]
+    assert packs.get("trg_0002").id == "trg_0002" and packs.get("trg_0002").kind == "trigger"
+    assert packs.get_contents(["wkr_0001", "trg_9", "thr_pr_412"]).missing == ("trg_9",)
+    for near in ("thr_pr_41", "thr_pr_4122", "thr_PR_412", "thr_pr-412"):
+        with pytest.raises(NotFound):
+            packs.get_thread(near)
+
+
+# ---- 3. an unknown id is an error
+
+
+def test_an_unknown_id_is_an_error(kit: Any) -> None:
+    """Every read and write that names an id refuses one that names nothing, and says which field it was."""
+    packs = chain(kit)
+    cases: list[tuple[str, Any]] = [
+        ("thread_id", lambda: packs.get_thread("thr_x")),
+        ("thread_id", lambda: packs.get_thread("trg_0001")),
+        ("thread_id", lambda: packs.thread_events("thr_x")),
+        ("thread_id", lambda: packs.update_thread("thr_x", status="done")),
+        ("thread_id", lambda: packs.add_trigger("thr_x", "ci", summary="x")),
+        ("worker_id", lambda: packs.get_worker("wkr_x")),
+        ("worker_id", lambda: packs.report("wkr_x", "x")),
+        ("threads", lambda: packs.create_worker("x", ["thr_pr_412", "thr_x"])),
+        ("cites", lambda: packs.report("wkr_0001", "x", ["trg_0001", "trg_x"])),
+        ("trigger_id", lambda: packs.get_trigger("trg_x")),
+        ("trigger_id", lambda: packs.payload("trg_x")),
+        ("from", lambda: packs.link("trg_x", "trg_0001", "because")),
+        ("to", lambda: packs.link("trg_0001", "mem:9", "because")),
+        ("id", lambda: packs.get("wkr_x")),
+    ]
+    for field, call in cases:
+        with pytest.raises(NotFound) as error:
+            call()
+        assert (error.value.field, type(error.value)) == (field, NotFound)
+    assert packs.get_thread("thr_pr_412").event_count == 3
+    assert packs.get_worker("wkr_0001").report == "The key zebra was never set."
+
+
+@pytest.mark.parametrize("one", ["", "thr_", "thr_ä", "thr_-a", " thr_a", "thr_a\n", "thr_" + "a" * 65, "412", None, 5])
+def test_a_malformed_id_is_named(kit: Any, one: Any) -> None:
+    """What is no id is told apart from an id that names nothing."""
+    packs = kit.packs()
+    for call in (packs.get_thread, packs.thread_events, packs.get):
+        with pytest.raises(InvalidField):
+            call(one)
+    with pytest.raises(InvalidField):
+        packs.add_trigger(one, "ci", summary="x")
+
+
+# ---- 4. cursors lose and repeat nothing
+
+
+def test_cursors_lose_and_repeat_nothing(kit: Any) -> None:
+    """20 writers add 600 events, all of one moment, while three followers read pages of 7: each sees every event once,
+    in the one order."""
+    packs = kit.packs()
+    packs.create_thread("load", thread_id="thr_load")
+    errors: list[BaseException] = []
+    seen: list[list[str]] = [[], [], []]
+    written: list[list[str]] = [[] for _ in range(20)]
+
+    def write(k: int) -> None:
+        for n in range(30):
+            made = packs.add_trigger("thr_load", "ci", summary=f"event {k}/{n}", occurred_at="2026-01-01T00:00:00Z")
+            written[k].append(made.id)
+
+    def follow(k: int) -> None:
+        cursor = None
+        while len(seen[k]) < 600:
+            page = packs.thread_events("thr_load", cursor, 7)
+            seen[k] += [one.id for one in page.events]
+            assert (page.next_cursor is None) or page.next_cursor == page.resume_cursor
+            cursor = page.resume_cursor
+
+    def run(work: Any, k: int) -> None:
+        try:
+            work(k)
+        except BaseException as error:
+            errors.append(error)
+
+    works = [(write, k) for k in range(20)] + [(follow, k) for k in range(3)]
+    threads = [threading.Thread(target=run, args=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(240)
+    assert errors == []
+    order = walked(packs, "thr_load", 200)
+    assert seen == [order, order, order]
+    assert sorted(order) == sorted(one for part in written for one in part)
+    assert len(set(order)) == 600
+    for part in written:
+        assert [one for one in order if one in set(part)] == part
+    assert packs.get_thread("thr_load").event_count == 600
+
+
+WRITER = """
+import sys, threading
+from context_packs.packer import ContextPacks
+
+packs = ContextPacks.open(sys.argv[1], "planner", mode="exclusive", embedder="none")
+packs.create_thread("load", thread_id="thr_load")
+lock = threading.Lock()
+
+def write(k):
+    n = 0
+    while True:
+        one = packs.add_trigger("thr_load", "ci", summary=f"event {sys.argv[2]}/{k}/{n}", payload=f"body {k} {n}").id
+        with lock:
+            print(one, flush=True)
+        n += 1
+
+for k in range(4):
+    threading.Thread(target=write, args=(k,)).start()
+"""
+
+
+def test_a_cursor_outlives_a_killed_writer(kit: Any) -> None:
+    """Killed -9 among its writes, again and again: what was answered is there once, and the same cursor goes on from
+    where it stood."""
+    cursor = None
+    followed: list[str] = []
+    acknowledged: list[str] = []
+    for run in range(3):
+        command = [sys.executable, "-c", WRITER, str(kit.path), str(run)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None and writer.stderr is not None
+            lines = [writer.stdout.readline().strip() for _ in range(15)]
+            os.kill(writer.pid, signal.SIGKILL)
+            lines += writer.stdout.read().split("\n")[:-1]
+            assert writer.wait(timeout=60) == -signal.SIGKILL
+            assert "Error" not in writer.stderr.read()
+        acknowledged += [line for line in lines if line]
+        packs = kit.packs()
+        page = packs.thread_events("thr_load", cursor, 4)
+        followed += [one.id for one in page.events]
+        cursor = page.resume_cursor
+        kit.close()
+    packs = kit.packs()
+    everything = walked(packs, "thr_load", 50)
+    assert followed + walked(packs, "thr_load", 3, cursor) == everything
+    assert len(everything) == len(set(everything))
+    assert set(acknowledged) <= set(everything)
+    for one in acknowledged:
+        assert packs.payload(one).body.startswith(b"body ")
+
+
+@given(gone=st.sets(st.integers(0, 11)), limit=st.integers(1, 5), stop=st.integers(0, 3))
+def test_deleted_events_break_no_cursor(gone: set[int], limit: int, stop: int) -> None:
+    """Events that are deleted between two pages, the one under the cursor too, are skipped and no other is."""
+    with ContextPacks.open(":memory:", "planner", embedder="none") as packs:
+        packs.create_thread("t", thread_id="thr_t")
+        ids = [packs.add_trigger("thr_t", "ci", summary=f"event {n}").id for n in range(12)]
+        seen: list[str] = []
+        cursor: str | None = None
+        for _ in range(stop):
+            page = packs.thread_events("thr_t", cursor, limit)
+            seen += [one.id for one in page.events]
+            cursor = page.resume_cursor
+        for n in gone:
+            packs.forget(ids[n], "hard_delete" if n % 2 else "soft_delete")
+        rest = walked(packs, "thr_t", limit, cursor)
+        assert seen + rest == [one for n, one in enumerate(ids) if n < len(seen) or n not in gone]
+
+
+def test_a_cursor_belongs_to_its_thread(kit: Any) -> None:
+    """Another thread's cursor is a conflict; what is none, or was altered, is told so; all are safe in a URL."""
+    packs = chain(kit)
+    packs.create_thread("other", thread_id="thr_other")
+    empty = packs.thread_events("thr_other")
+    assert (empty.events, empty.next_cursor) == ((), None)
+    cursor = packs.thread_events("thr_pr_412", limit=1).next_cursor
+    assert cursor is not None and cursor.replace("-", "").replace("_", "").isalnum()
+    with pytest.raises(Conflict, match="cursor: belongs to another thread"):
+        packs.thread_events("thr_other", cursor)
+    for bad in (
+        "",
+        "x",
+        cursor[:-1],
+        cursor + "A",
+        cursor[:5] + "A" + cursor[6:],
+        "ä" * 30,
+        5,
+        "A" * 500,
+        cursor.lower(),
+    ):
+        with pytest.raises(InvalidField) as error:
+            packs.thread_events("thr_pr_412", bad)  # type: ignore[arg-type]
+        assert error.value.field == "cursor"
+    for limit in (0, 201, True, "5", None):
+        with pytest.raises(InvalidField, match="limit"):
+            packs.thread_events("thr_pr_412", limit=limit)  # type: ignore[arg-type]
+    packs.add_trigger("thr_other", "ci", summary="first")
+    assert [one.id for one in packs.thread_events("thr_other", empty.resume_cursor).events] == ["trg_0004"]
+
+
+def test_a_cursor_holds_in_a_copy(kit: Any) -> None:
+    """In a store made from an export a cursor goes on where it stood, and numbers go on behind the last."""
+    packs = chain(kit)
+    cursor = packs.thread_events("thr_pr_412", limit=2).next_cursor
+    copy = kit.packs(path=kit.folder / "copy.duckdb")
+    copy.remember("something that was there")
+    copy.remember_many(packs.export_lines())
+    assert [one.id for one in copy.thread_events("thr_pr_412", cursor).events] == ["trg_0003"]
+    assert copy.add_trigger("thr_pr_412", "ci", summary="later").id == "trg_0004"
+    assert [one.id for one in copy.thread_events("thr_pr_412", cursor).events] == ["trg_0003", "trg_0004"]
+
+
+# ---- what is written
+
+
+def test_the_same_key_answers_with_what_is_there(kit: Any) -> None:
+    """Natural keys, external ids, given ids and reports that come once more make nothing; other content conflicts."""
+    packs = chain(kit)
+    again = packs.create_thread("another line", natural_key="acme/shop#412")
+    assert (again.id, again.created) == ("thr_pr_412", False)
+    sent = packs.add_trigger("thr_pr_412", "chat", payload="changed meanwhile", external_id="m-3")
+    assert (sent.id, sent.created) == ("trg_0003", False)
+    given = {"trigger_id": "trg_mine", "payload": {"a": 1}}
+    assert packs.add_trigger("thr_pr_412", "ci", **given).created
+    assert not packs.add_trigger("thr_pr_412", "ci", **given).created
+    with pytest.raises(Conflict, match="trigger_id: trg_mine stands for something else"):
+        packs.add_trigger("thr_pr_412", "ci", trigger_id="trg_mine", payload={"a": 2})
+    assert packs.create_worker("t", ["thr_pr_412"], worker_id="wkr_w").created
+    assert not packs.create_worker("t", ["thr_pr_412"], worker_id="wkr_w").created
+    with pytest.raises(Conflict):
+        packs.create_worker("other", ["thr_pr_412"], worker_id="wkr_w")
+    with pytest.raises(Conflict):
+        packs.create_thread("other", thread_id="thr_pr_412")
+    assert packs.report("wkr_0001", "The key zebra was never set.", ["trg_0002"]).updated is False
+    assert packs.get_thread("thr_pr_412").event_count == 4
+    assert packs.link("trg_0001", "trg_0002", "caused").created
+    assert not packs.link("trg_0001", "trg_0002", "caused").created
+
+
+def test_one_key_in_many_threads_at_once_makes_one_trigger(kit: Any) -> None:
+    """A delivery that arrives ten times at the same moment is one trigger, and one answer says that it was made."""
+    packs = kit.packs()
+    packs.create_thread("t", thread_id="thr_t")
+    answers: list[Any] = []
+    gate = threading.Barrier(10)
+
+    def send() -> None:
+        gate.wait()
+        answers.append(packs.add_trigger("thr_t", "ci", summary="delivery", external_id="d-1"))
+
+    threads = [threading.Thread(target=send) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert {one.id for one in answers} == {"trg_0001"}
+    assert sorted(one.created for one in answers) == [False] * 9 + [True]
+    assert packs.get_thread("thr_t").event_count == 1
+
+
+def test_an_error_of_one_keeps_back_no_other(kit: Any) -> None:
+    """Among triggers that arrive together the bad ones are told why, the others are kept."""
+    packs = kit.packs()
+    packs.create_thread("t", thread_id="thr_t")
+    outcomes: dict[int, str] = {}
+    gate = threading.Barrier(8)
+
+    def send(k: int) -> None:
+        gate.wait()
+        try:
+            outcomes[k] = packs.add_trigger("thr_t" if k % 2 else "thr_none", "ci", summary=f"e{k}").id
+        except NotFound as error:
+            outcomes[k] = str(error)
+
+    threads = [threading.Thread(target=send, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert {outcomes[k] for k in (0, 2, 4, 6)} == {"thread_id: there is no record thr_none"}
+    assert sorted(outcomes[k] for k in (1, 3, 5, 7)) == ["trg_0001", "trg_0002", "trg_0003", "trg_0004"]
+
+
+def test_an_update_is_a_version(kit: Any) -> None:
+    """A thread takes another line and status under its id; the old line is found no more, its history stays."""
+    packs = chain(kit)
+    first = kit.clock.now
+    kit.clock.on(hours=1)
+    assert packs.update_thread("thr_pr_412", summary="PR 412: merged at last", status="done").version == 2
+    assert packs.update_thread("thr_pr_412", status="done").updated is False
+    thread = packs.get_thread("thr_pr_412")
+    assert (thread.summary, thread.status, thread.version) == ("PR 412: merged at last", "done", 2)
+    assert (thread.natural_key, thread.created_at, thread.event_count) == ("acme/shop#412", first, 3)
+    assert "thr_pr_412" in [row.ref for row in packs.recall("merged", memory_type="thread")]
+    assert packs.recall("retry", memory_type="thread").rows == ()
+    old = packs.recall("retry", memory_type="thread", as_of=first + timedelta(minutes=1))
+    assert [row.ref for row in old] == ["thr_pr_412"]
+
+
+@pytest.mark.parametrize(
+    ("field", "fields"),
+    [
+        ("source", {"source": ""}),
+        ("source", {"source": "a|b"}),
+        ("summary", {}),
+        ("summary", {"summary": "x" * 501}),
+        ("payload", {"payload": {"x": float("nan")}}),
+        ("payload", {"payload": {1, 2}}),
+        ("media_type", {"payload": b"x", "media_type": "text"}),
+        ("occurred_at", {"summary": "x", "occurred_at": "yesterday"}),
+        ("trigger_id", {"summary": "x", "trigger_id": "thr_a"}),
+        ("external_id", {"summary": "x", "external_id": ""}),
+    ],
+    ids=str,
+)
+def test_a_bad_field_is_named(kit: Any, field: str, fields: dict[str, Any]) -> None:
+    """A value that can not be kept is refused by name, and nothing is written."""
+    packs = kit.packs()
+    packs.create_thread("t", thread_id="thr_t")
+    with pytest.raises(InvalidField) as error:
+        packs.add_trigger("thr_t", **{"source": "ci", **fields})
+    assert error.value.field == field
+    assert packs.get_thread("thr_t").event_count == 0
+
+
+def test_payloads_come_back_to_the_byte(kit: Any, tmp_path: Path) -> None:
+    """Bytes, text of every script and JSON are kept as they came; ranges are half-open and cut to what is there."""
+    packs = kit.packs()
+    packs.create_thread("t", thread_id="thr_t")
+    binary = bytes(range(256)) * 40
+    cases: list[tuple[Any, bytes, str]] = [
+        (binary, binary, "application/octet-stream"),
+        ("東京👨‍👩‍👧\x00\r\n", "東京👨‍👩‍👧\x00\r\n".encode(), "text/plain; charset=utf-8"),
+        ("", b"", "text/plain; charset=utf-8"),
+        ("lone \ud800", "lone \ufffd".encode(), "text/plain; charset=utf-8"),
+        ([1, None, {"k": "窯"}], '[1,null,{"k":"窯"}]'.encode(), "application/json"),
+        (False, b"false", "application/json"),
+    ]
+    for value, body, media_type in cases:
+        one = packs.add_trigger("thr_t", "ci", payload=value).id
+        got = packs.payload(one)
+        assert (got.body, got.media_type, got.size, got.start) == (body, media_type, len(body), 0)
+    assert packs.payload("trg_0001", 5, 9).body == binary[5:9]
+    assert packs.payload("trg_0001", 10_200).body == binary[10_200:]
+    assert packs.payload("trg_0001", 10_239, 99_999).body == binary[10_239:]
+    assert packs.payload("trg_0001", 10_240).body == b""
+    for start, end in ((10_241, None), (5, 4), (-1, None), (True, None), (0, "9")):
+        with pytest.raises(InvalidField):
+            packs.payload("trg_0001", start, end)  # type: ignore[arg-type]
+    assert packs.get_trigger("trg_0001").payload is None and packs.get_trigger("trg_0001").size == 10_240
+    packs.add_trigger("thr_t", "ci", summary="nothing with it")
+    with pytest.raises(NotFound, match="trigger_id: trg_0007 has no payload"):
+        packs.payload("trg_0007")
+
+
+@pytest.mark.parametrize("mode", ["hard_delete", "redact"])
+def test_an_erased_trigger_has_no_payload(kit: Any, mode: str) -> None:
+    """What is erased is erased whole: no text in the index, none in the payloads, none in an export."""
+    packs = chain(kit)
+    packs.forget("trg_0002", mode)
+    with pytest.raises(NotFound):
+        packs.payload("trg_0002")
+    packs.forget("wkr_0001", mode)
+    assert packs.search_memory("zebra").rows == ()
+    assert "zebra" not in json.dumps(list(packs.export_lines()))
+    assert packs.get_thread("thr_pr_412").event_count == (3 if mode == "redact" else 2)
+
+
+# ---- who sees what
+
+
+def test_others_see_nothing_of_it(kit: Any) -> None:
+    """To another agent every id of a thread is as unknown as one that never was, and free for its own use."""
+    chain(kit)
+    other = kit.packs("other")
+    for read, one in (
+        (other.get_thread, "thr_pr_412"),
+        (other.get_trigger, "trg_0001"),
+        (other.get_worker, "wkr_0001"),
+    ):
+        with pytest.raises(NotFound) as mine:
+            read(one)
+        with pytest.raises(NotFound) as never:
+            read(one[:-1] + "9")
+        assert str(mine.value).replace(one, "ID") == str(never.value).replace(one[:-1] + "9", "ID")
+        assert type(mine.value) is NotFound
+    for call in (
+        lambda: other.add_trigger("thr_pr_412", "ci", summary="x"),
+        lambda: other.create_worker("x", ["thr_pr_412"]),
+        lambda: other.update_thread("thr_pr_412", status="done"),
+        lambda: other.report("wkr_0001", "x"),
+        lambda: other.link("thr_pr_412", "trg_0001", "x"),
+        lambda: other.forget("thr_pr_412"),
+        lambda: other.payload("trg_0002"),
+        lambda: other.thread_events("thr_pr_412"),
+    ):
+        with pytest.raises(NotFound):
+            call()
+    assert other.create_thread("mine", thread_id="thr_pr_412", natural_key="acme/shop#412").created
+    assert other.add_trigger("thr_pr_412", "ci", trigger_id="trg_0001", summary="mine", external_id="m-3").created
+    assert other.get_thread("thr_pr_412").summary == "mine"
+    assert kit.packs().get_thread("thr_pr_412").summary == "PR 412: retry the deploy"
+    assert kit.packs().get_thread("thr_pr_412").event_count == 3
+
+
+def test_a_team_reads_and_adds(kit: Any) -> None:
+    """Members of the thread's team read it, add events that all of them see, and change nothing that is not theirs."""
+    chain(kit, team_id="red")
+    mate = kit.packs("mate", "red")
+    assert mate.get_thread("thr_pr_412").event_count == 3
+    assert mate.get_worker("wkr_0001").team_id == "red"
+    one = mate.add_trigger("thr_pr_412", "chat", summary="I look at it").id
+    worker = mate.create_worker("Look at it", ["thr_pr_412"]).id
+    owner = kit.packs("planner", "red")
+    assert walked(owner, "thr_pr_412", 2) == ["trg_0001", "trg_0002", "trg_0003", one]
+    assert owner.get_thread("thr_pr_412").owner_workers == ("wkr_0001", worker)
+    with pytest.raises(NotFound):
+        mate.update_thread("thr_pr_412", status="done")
+    with pytest.raises(NotFound):
+        mate.report("wkr_0001", "mine")
+    with pytest.raises(Conflict):
+        mate.add_trigger("thr_pr_412", "ci", trigger_id="trg_0001", summary="x")
+    assert kit.packs("planner").get_thread("thr_pr_412").event_count == 3
+    with pytest.raises(NotFound):
+        kit.packs("stranger", "blue").get_trigger("trg_0001")
+
+
+def test_a_name_that_two_gave_means_ones_own(kit: Any) -> None:
+    """Where an agent sees two records of one name, the id is its own everywhere: in gets, searches and packs."""
+    mate = kit.packs("mate", "red")
+    mate.create_thread("zebra notes of the mate", thread_id="thr_x")
+    kit.packs("planner").create_thread("zebra plan of the team", thread_id="thr_x", team_id="red")
+    assert mate.get_thread("thr_x").summary == "zebra notes of the mate"
+    assert [(row.ref, row.content) for row in mate.recall("zebra")] == [("thr_x", "zebra notes of the mate")]
+    assert [item.id for item in mate.recall_context("").items] == ["thr_x"]
+    assert kit.packs("third", "red").get_thread("thr_x").summary == "zebra plan of the team"
