@@ -130,6 +130,8 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises InvalidField naming host or port."""
     if not 0 <= port <= 65_535:
         raise InvalidField(f"port: {port} is not from 0 to 65535", field="port")
+    if not host or not host.isprintable() or host != host.strip():
+        raise InvalidField(f"host: {ascii(host)[:60]} is no address of this machine", field="host")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
