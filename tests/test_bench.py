@@ -157,3 +157,74 @@ def test_made_up_records_depend_on_the_seed_alone() -> None:
     assert 3 <= len(small[3].split()) <= 8
     assert " " not in japanese[0]
     assert japanese[0].endswith(("した。", "します。", "された。", "となった。", "である。"))
+
+
+def probed(script: str) -> Any:
+    """What a script prints as JSON that imports the benchmark's modules."""
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_planted_passages_stand_once_and_alone() -> None:
+    """The seed fixes the records. A passage stands in its record alone, once, and no other line of it has both the part
+    and the setting that are asked for; English and Japanese come in pairs of as many lines, too long for a row."""
+    made, again, other = probed(
+        "import dataclasses, json, planted as p; "
+        "print(json.dumps([[dataclasses.asdict(r) for r in p.records(s, 50)] for s in (7, 7, 8)]))"
+    )
+    assert made == again
+    assert made[0]["content"] != other[0]["content"]
+    assert [(one["language"], one["form"], one["depth"]) for one in (made[1], made[57])] == [
+        ("English", "list", 0.1),
+        ("Japanese", "table", 0.3),
+    ]
+    assert len(made) == 100
+    everything = "".join(one["content"] for one in made)
+    for one in made:
+        assert everything.count(one["passage"]) == one["content"].count(one["passage"]) == 1
+        assert len(one["content"]) > 1_500
+    for english, japanese in zip(made[:50], made[50:], strict=True):
+        assert english["content"].count("Q0") == japanese["content"].count("Q0")
+        assert len(english["passage"]) > len(japanese["passage"])
+    log = next(one for one in made if one["form"] == "log" and one["question"].startswith("What is the "))
+    setting, part = log["question"].removeprefix("What is the ").partition(" in ")[0].split(" of the ")
+    lines = log["content"].splitlines()
+    assert [line for line in lines if part in line and setting in line] == [log["passage"]]
+    assert sum(part in line for line in lines) > 3
+    assert sum(setting in line for line in lines) > 3
+
+
+def test_rows_are_scored_by_the_whole_passage_and_the_tokens_up_to_it() -> None:
+    """White space aside the passage must be whole, in a row of its own record; a ceiling counts rows from the best."""
+    pytest.importorskip("mcp")
+    found, cut, others, none = probed(
+        "import json, cpersona as c; "
+        "rows = c.shown([{'ref': 'mem:2', 'content': 'a limit is 7 b'}, "
+        "{'ref': 'mem:1', 'content': 'the log', 'excerpt': 'x … limit\\n  is 7'}], len); "
+        "score = lambda ref, text: (o := c.outcome(rows, ref, text), [o.found, o.needed, o.tokens, "
+        "o.within(84), o.within(85), o.within(None)])[1]; "
+        "print(json.dumps([score('mem:1', 'limit is 7'), score('mem:1', 'limit is 70'), score('mem:3', 'limit'), "
+        "[c.outcome([], 'mem:1', 'x').tokens]]))"
+    )
+    size = len('{"ref":"mem:2","content":"a limit is 7 b"}')
+    both = size + len('{"ref":"mem:1","content":"the log","excerpt":"x \\u2026 limit\\n  is 7"}') - len("u2026")
+    assert found == [True, both, both, False, both <= 85, True]
+    assert cut == [True, None, both, False, False, False]
+    assert others == [False, None, both, False, False, False]
+    assert none == [0]
+
+
+def test_our_rows_hold_the_planted_passages() -> None:
+    """A running server, asked as in the comparison: each passage in its row, each ref whole, in every form."""
+    pytest.importorskip("mcp")
+    numbers, cost = probed(
+        "import anyio, json, pathlib, tempfile, cpersona as c, planted as p; "
+        "held = p.records(1, 10); folder = tempfile.TemporaryDirectory(); "
+        "got = anyio.run(c.asked, c.ours(pathlib.Path(folder.name)), held, c.token_counter(c.ENCODING).count); "
+        "folder.cleanup(); "
+        "print(json.dumps([c.by_form(held, {c.OURS: got}), c.row_costs({c.OURS: got})]))"
+    )
+    assert [row[3:5] + row[6:] for row in numbers] == [["100.0"] * 3] * 12
+    assert 0.7 < float(cost[0][3]) <= 1.3
