@@ -26,7 +26,7 @@ from .mcp_hello import NAME, VERSION
 from .mcp_http import McpDoor
 from .observe import Metrics, log_request
 from .rest_admin import Health
-from .rest_base import AGENT_HEADER, INSTANCE_HEADER, Gate, Problem, needed_scope, problem_of
+from .rest_base import AGENT_HEADER, INSTANCE_HEADER, PROBLEM_JSON, Gate, Problem, needed_scope, problem_of
 
 _NOT_AUDITED = frozenset(("/metrics",))  # told often, and of no id
 THREADS = 24  # requests that work at once; further ones wait their turn, and the event loop stays free
@@ -166,7 +166,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _response(text: str) -> dict[str, Any]:
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {"description": text, "content": content}
 
 
@@ -188,5 +188,8 @@ def _complete(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     answers = operation["responses"]
     if "HTTPValidationError" in str(answers.get("422")):
         del answers["422"]
+    for status, said in answers.items():
+        if int(status) >= 400 and "application/json" in said.get("content", {}):
+            said["content"][PROBLEM_JSON] = said["content"].pop("application/json")
     for status in told:
         answers.setdefault(str(status), {"$ref": f"#/components/responses/E{status}"})

@@ -406,3 +406,20 @@ def test_reading_and_writing_need_their_scopes(packs: ContextPacks) -> None:
             assert client.get(path).status_code == 401
             assert client.get(path, headers=writer).status_code == 403
         assert client.get("/v1/threads/thr_a", headers=reader).json()["summary"] == "a"
+
+
+def test_every_error_is_described_as_a_problem_document(client: TestClient) -> None:
+    """What /openapi.json says of an answer from 400 on is application/problem+json, on every route of the chain."""
+    document = client.get("/openapi.json").json()
+    described = [
+        (path, status, answer)
+        for path, route in document["paths"].items()
+        if path.split("/")[1] in ("threads", "triggers", "workers", "links", "hooks")
+        for operation in route.values()
+        for status, answer in operation["responses"].items()
+        if int(status) >= 400
+    ]
+    assert len(described) > 50
+    for path, status, answer in described:
+        answer = document["components"]["responses"][answer["$ref"].split("/")[-1]] if "$ref" in answer else answer
+        assert list(answer["content"]) == ["application/problem+json"], (path, status)
