@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from .cuts import clip
 from .errors import InvalidField
@@ -19,6 +20,7 @@ READABLE_CHARS = 48_000
 """Characters of a payload that are searched: the first two thirds and, of a longer one, the end."""
 
 TEXT, JSON, BYTES = "text/plain; charset=utf-8", "application/json", "application/octet-stream"
+FORM = "application/x-www-form-urlencoded"
 _MEDIA_TYPE = re.compile(r"[!#$&^\w.+-]{1,127}/[!#$&^\w.+-]{1,127}(?:\s*;[\x20-\x7e]{0,200})?", re.ASCII)
 _HEADLINES = ("summary", "title", "subject", "message", "text", "body", "error", "description", "name")
 _KINDS = ("event", "action", "type", "kind")
@@ -27,6 +29,7 @@ _FAULT = re.compile(r"(?i)\b(?:error|fatal|fail(?:ed|ure)?|exception|panic|trace
 _SUBJECT = re.compile(r"(?im)^subject:[ \t]*(\S.*)$")
 _ADDRESS = re.compile(r"(?:.*_)?url|node_id|gravatar_id")
 _DEEPEST = 40
+_FIELDS = 1000  # of a form
 
 
 def payload_of(value: Any, media_type: str | None) -> tuple[str, bytes]:
@@ -66,14 +69,26 @@ def text_of(media_type: str, body: bytes) -> str | None:
 
 
 def value_of(media_type: str, body: bytes) -> Any:
-    """The value that a JSON payload says, else its text; None where it is neither."""
+    """The value that a JSON payload says, the fields of a form (JSON in them as its value), else the text; None where
+    it is neither."""
     text = text_of(media_type, body)
-    if text is not None and is_json(media_type):
+    if text is None:
+        return None
+    if is_json(media_type):
+        return _said(text)
+    if media_type.partition(";")[0].strip().lower() == FORM:
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
+            return {name: _said(value) for name, value in parse_qsl(text, max_num_fields=_FIELDS)} or text
+        except ValueError:  # more fields than anybody fills in
             return text
     return text
+
+
+def _said(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def readable(value: Any) -> str:

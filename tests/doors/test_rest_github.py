@@ -132,13 +132,15 @@ def test_what_a_delivery_says_is_found(signed: TestClient, packs: ContextPacks) 
 
 
 def test_the_form_variant_is_the_same_delivery(signed: TestClient, packs: ContextPacks) -> None:
-    """The signature is over the form as received, which is what is kept."""
-    raw = b"payload=" + quote_plus(json.dumps({"action": "created", "repository": REPOSITORY})).encode()
-    told = post(signed, raw, event="star", signed=signature(raw, SECRET), kind=FORM)
+    """The signature is over the form as received, which is what is kept; it is found by what the JSON in it says."""
+    issue = {"number": 7, "title": "Backoff", "body": "The harbour office waits for 90 days."}
+    raw = b"payload=" + quote_plus(json.dumps({"action": "opened", "repository": REPOSITORY, "issue": issue})).encode()
+    told = post(signed, raw, event="issues", signed=signature(raw, SECRET), kind=FORM)
     assert told.status_code == 201
-    assert told.json()["summary"] == "GitHub starred acme/shop"
+    assert told.json()["summary"] == "GitHub opened issue #7: Backoff"
     kept = packs.payload(told.json()["trigger_id"])
     assert (kept.media_type, kept.body) == (FORM, raw)
+    assert [row.ref for row in packs.search_memory("harbour office")] == [told.json()["trigger_id"]]
 
 
 def test_a_ping_is_answered_and_not_kept(signed: TestClient, packs: ContextPacks) -> None:
