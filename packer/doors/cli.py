@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from ..errors import ContextPacksError, InvalidField
+from .cli_chain import thread, trigger, worker
 from .cli_server import serve, token
 from .console import WHOLE, Globals, Group, as_path, leave, progress, run, say, say_json, shown, standard_input
 
@@ -40,6 +41,7 @@ _LIMITS = (
     ("--max-tokens", "tokens at most, 1 to 12000"),
     ("--max-chars", "characters at most"),
 )
+_HOPS = click.option("--hops", type=WHOLE, help="follow links from what is found so many steps, 0 to 3")
 
 
 def filters(function: Callable[P, R]) -> Callable[P, R]:
@@ -98,6 +100,7 @@ def demo(state: Globals, /, query: str | None, **fields: Any) -> None:
 @cli.command()
 @click.argument("query")
 @limits
+@_HOPS
 @click.option("--profile", help="how to answer; public, with --json internal where none is named")
 @filters
 @click.pass_obj
@@ -111,6 +114,7 @@ def context(state: Globals, /, query: str, profile: str | None, **fields: Any) -
 @cli.command()
 @click.option("--host", type=click.Choice(["claude-code", "codex", "plain"]), default="plain", help="who will read it")
 @limits
+@_HOPS
 @click.option("--profile", default="session_start", show_default=True, help="how to answer")
 @filters
 @click.pass_obj
@@ -137,6 +141,8 @@ def _print_pack(state: Globals, pack: Pack, profile: str) -> None:
         say(pack.text)
     if "empty_filter" in pack.retrieval_plan:
         state.note(f"{pack.retrieval_plan['empty_filter']}: matches nothing that is stored")
+    if pack.retrieval_plan.get("excluded"):
+        state.note(f"{pack.retrieval_plan['excluded']} left out because you have them")
 
 
 # ---- rows
@@ -183,6 +189,8 @@ def _print_rows(state: Globals, packs: ContextPacks, rows: Rows, query: str, ful
         state.note("nothing found")
     if "excluded" in document:
         state.note(f"{document['excluded']} left out because you have them")
+    if "more" in document:
+        state.note(f"{document['more']} more: ask with a larger --limit")
 
 
 @cli.command()
@@ -443,6 +451,8 @@ def doctor(state: Globals, /) -> int:
 
 cli.add_command(token)
 cli.add_command(serve)
+for command in (thread, worker, trigger):
+    cli.add_command(command)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

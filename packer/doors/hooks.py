@@ -230,6 +230,7 @@ def _memory(packs: ContextPacks, query: str, scope: str, limits: Mapping[str, in
     """A pack of the project's memory and one of the general memory, one blank line between them.
 
     The project takes up to two thirds and the general memory the rest; where that is nothing, the project takes all.
+    Where there is room for no record at all, the pack that says so is not taken for one that knows nothing.
     """
 
     def pack(where: str, tokens: int, chars: int) -> Pack:
@@ -243,8 +244,9 @@ def _memory(packs: ContextPacks, query: str, scope: str, limits: Mapping[str, in
     general = pack(GENERAL, rest_tokens, rest_chars) if min(rest_tokens, rest_chars) > 0 else None
     if own.budget.state == "limited" and not (general and general.items):
         own = pack(scope, tokens, chars)
-    shown = [one.text for one in (own, general) if one is not None and one.items]
-    return "\n\n".join(shown)
+    packs_made = [one for one in (own, general) if one is not None]
+    shown = [one for one in packs_made if one.items] or [one for one in packs_made if one.budget.state == "limited"][:1]
+    return "\n\n".join(one.text for one in shown)
 
 
 def encoded(name: str, context: str) -> str:

@@ -41,8 +41,9 @@ def recall_document(
     full_content: bool = False,
     order: Literal["best_first", "best_last"] = "best_first",
 ) -> dict[str, Any]:
-    """Recalled rows: `{"messages": […]}`, `excluded` where rows were left out because the caller has them, and
-    `empty_filter`, the filter that alone matches nothing, where that is why there are no rows.
+    """Recalled rows: `{"messages": […]}`, `excluded` where rows were left out because the caller has them, `more` where
+    further rows match than were asked for, and `empty_filter`, the filter that alone matches nothing, where that is why
+    there are no rows.
 
     `content` is a preview of at most `settings.preview_chars` characters (0: whole); a row that was cut, and only such
     a row, has `content_truncated`, `content_len` and, unless `settings.excerpt_chars` is 0, `excerpt` and
@@ -67,6 +68,8 @@ def recall_document(
         document["full_content_budget_chars"] = FULL_CONTENT_CHARS
     if rows.excluded:
         document["excluded"] = rows.excluded
+    if rows.more:
+        document["more"] = rows.more
     if not messages and "empty_filter" in rows.plan:
         document["empty_filter"] = rows.plan["empty_filter"]
     return document

@@ -110,8 +110,8 @@ def test_a_blank_query_restores(run: Run) -> None:
 
 
 @pytest.mark.parametrize("host", ["claude-code", "codex"])
-def test_restore_stays_within_what_the_host_takes(run: Run, tmp_path: Path, host: str) -> None:
-    """Whatever is stored and whatever limits are asked for, the output is shorter than what the host cuts."""
+def test_d1_d2_restore_stays_within_what_the_host_takes(run: Run, tmp_path: Path, host: str) -> None:
+    """D1, D2: whatever is stored and whatever limits are asked for, the output is shorter than what the host cuts."""
     lines = tmp_path / "notes.jsonl"
     texts = [{"content": f"{n} 会議の記録。{LONG}", "path": f"notes/{n}"} for n in range(40)]
     lines.write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
@@ -145,8 +145,8 @@ def test_remember_recall_search_get_and_forget_go_round(run: Run) -> None:
     assert run("remember", "Another fact.").out == "mem:2\n"
 
 
-def test_a_long_row_shows_what_matches_and_where_the_rest_is(run: Run) -> None:
-    """Previews and excerpts by default, everything with --full, and a note that names the way to the whole."""
+def test_c4_a_long_row_shows_what_matches_and_where_the_rest_is(run: Run) -> None:
+    """C4: previews and excerpts by default, everything with --full, and a note that names the way to the whole."""
     run("remember", LONG + "Backups run nightly. " + LONG)
     ran = run("recall", "nightly backups")
     assert ran.out.splitlines()[1:] == [" Backups run nightly."]
@@ -353,8 +353,8 @@ def test_doctor_finds_a_damaged_store(run: Run, store: Path) -> None:
     assert (answer.code, answer.json["ok"]) == (6, False)
 
 
-def test_doctor_finds_a_store_that_takes_no_writes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading is well, the write path is not: health is never told from reads alone."""
+def test_e7_doctor_finds_a_store_that_takes_no_writes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E7: reading is well, the write path is not: health is never told from reads alone."""
     run("remember", "Backups run nightly.")
     monkeypatch.setattr(os, "access", lambda *_: False)  # as for a user who may only read; root may always write
     ran = run("doctor")

@@ -285,7 +285,7 @@ def test_a_body_never_stands_twice_past_the_ceiling(packs: ContextPacks, profile
 # ---- rows
 
 
-def test_a_row_is_a_preview_with_the_passages_that_match(door: Door) -> None:
+def test_c4_a_row_is_a_preview_with_the_passages_that_match(door: Door) -> None:
     """C4: at most 500 characters of the start, whole matching sentences, the length, the ref to the rest."""
     text = ENGLISH * 8 + "Restores take an hour. However, never on Sundays. " + ENGLISH * 20
     door.packs.remember(text, external_id="chat-7")
@@ -338,6 +338,31 @@ def test_d3_rows_are_bounded_and_the_rest_can_be_walked(packs: ContextPacks, too
             break
         seen += given
     assert len(seen) == len(set(seen)) == 500
+
+
+@pytest.mark.parametrize("profile", ["public", "internal", "kernel"])
+@pytest.mark.parametrize("script", [ENGLISH, JAPANESE, "👩‍👩‍👧‍👦🏳️‍🌈 ", '"\\" \t\\\\'])
+def test_d3_no_answer_of_any_tool_passes_the_ceiling(packs: ContextPacks, profile: str, script: str) -> None:
+    """D3: whatever script, profile and largest limits, a serialized answer stays within 25,000 tokens, and without
+    limits within what the description of its tool says; the way to the rest stands in it."""
+    packs.remember_many([{"content": f"backup {n} {script * 60}{n}", "path": f"p/{n}"} for n in range(60)])
+    door = Door(packs, profile)
+    context = [f"{script * 60}{n}" for n in range(60)]
+    refs = [f"mem:{n}" for n in range(1, 21)]
+    for tool, arguments, widest, most in (
+        ("recall_context", {"query": "backup"}, {"max_tokens": 12_000, "max_items": 50}, 6_000),
+        ("recall", {"query": "backup"}, {"max_tokens": 24_000, "limit": 50, "full_content": True}, 6_000),
+        ("recall_with_context", {"query": "backup", "external_context": context}, {"max_tokens": 24_000}, 6_000),
+        ("search_memory", {"query": "*"}, {"max_tokens": 24_000, "limit": 50}, 6_000),
+        ("get_contents", {"refs": refs}, {"max_tokens": 24_000}, 24_000),
+    ):
+        for limits, ceiling in (({}, most), (widest, 25_000)):
+            result = door.call(tool, **arguments, **limits)
+            assert not result.is_error, (tool, text_of(result))
+            wire = result.model_dump_json(by_alias=True, exclude_none=True)
+            structured = 2 if result.structured_content is not None else 1  # the same body for other clients
+            assert packs.count_tokens(wire) <= min(25_000, ceiling * structured), (tool, limits)
+    assert json.loads(door.text("get_contents", refs=refs, max_tokens=500)).get("deferred")
 
 
 def test_e6_rows_without_room_are_named(packs: ContextPacks) -> None:
