@@ -17,7 +17,7 @@ from .chain_reads import Events, Link, Neighbour, Payload, Thread, Trigger, Work
 from .duck import Duck, Session
 from .errors import InvalidField
 from .gathering import Gathering
-from .records import Written, is_id
+from .records import Kind, Written, is_id
 
 __all__ = ["Chain", "Events", "Link", "Neighbour", "Payload", "Thread", "Trigger", "Worker"]
 
@@ -45,6 +45,7 @@ class Chain:
 
     def update_thread(self, one: str, fields: Mapping[str, Any], viewer: Viewer) -> Written:
         """See ContextPacks.update_thread."""
+        chain_reads.assert_kind(one, "thread")
         changes = checked(ThreadChanges, fields)
         with self._duck.writing() as session:
             return chain_writes.update_thread(session, one, changes, viewer, self._clock())
@@ -65,6 +66,7 @@ class Chain:
 
     def report(self, one: str, fields: Mapping[str, Any], viewer: Viewer) -> Written:
         """See ContextPacks.report."""
+        chain_reads.assert_kind(one, "worker")
         given = checked(ReportIn, fields)
         with self._duck.writing() as session:
             return chain_writes.report(session, one, given, viewer, self._clock())
@@ -103,8 +105,9 @@ class Chain:
         """See ContextPacks.get_trigger."""
         return self._read("trigger", chain_reads.trigger, one, viewer)
 
-    def _read(self, what: str, read: Callable[[Session, str, Viewer, reads.Where], T], one: str, viewer: Viewer) -> T:
+    def _read(self, what: Kind, read: Callable[[Session, str, Viewer, reads.Where], T], one: str, viewer: Viewer) -> T:
         """What a read says, remembered as long as nothing is written to a file that is kept open."""
+        chain_reads.assert_kind(one, what)
         with self._duck.reading() as session:
             sight = reads.sight(viewer, self._clock())
             name = (what, sight.name, one)

@@ -192,7 +192,7 @@ def payload(session: Session, one: str, viewer: Viewer, sight: reads.Where, star
 def events(session: Session, one: str, viewer: Viewer, sight: reads.Where, cursor: str | None, limit: int) -> Events:
     """A page of a thread from a cursor on. Raises as `thread`; InvalidField for a cursor that is none or was altered,
     Conflict for that of another thread."""
-    thread, _, agent, created = _find(session, "find", one, "thread", viewer, sight)
+    thread, _, created, agent = _find(session, "find", one, "thread", viewer, sight)
     seal = f"{agent}\n{one}\n{created.isoformat()}"
     after = "" if cursor is None else read_cursor(cursor, one, key=seal)
     stands = _position(session, thread, after)
@@ -210,26 +210,29 @@ def events(session: Session, one: str, viewer: Viewer, sight: reads.Where, curso
     return Events(triggers, resume if beyond else None, resume)
 
 
-def _assert_name(one: object, kind: Kind) -> None:
+def assert_kind(one: object, kind: Kind) -> None:
+    """Raise InvalidField for what is no name, NotFound for a name of another kind."""
     field = f"{kind}_id"
-    if parse_name(one) is None:
+    found = parse_name(one)
+    if found is None:
         raise InvalidField(f"{field}: {ascii(one)[:40]} is not an id like {PREFIX[kind]}_8f21", field=field)
+    if found != kind:
+        raise NotFound(f"{field}: there is no {kind} {one}", field=field)
 
 
 def _find(session: Session, sql: str, one: str, kind: Kind, viewer: Viewer, sight: reads.Where) -> Row:
-    """The row of a named record of a kind, the key first; raises InvalidField, NotFound, Gone."""
-    _assert_name(one, kind)
-    rows = sight.rows(session, sql, hash=name_hash(one), named=one) if parse_name(one) == kind else []
+    """The row of a named record of a kind, its key first and its owner last; raises InvalidField, NotFound, Gone."""
+    assert_kind(one, kind)
+    rows = sight.rows(session, sql, hash=name_hash(one), named=one)
     if not rows:
         raise reads.absent(session, one, viewer, f"{kind}_id")
-    own = [row for row in rows if viewer.agent_id in row]
-    return min(own or rows)
+    return min([row for row in rows if row[-1] == viewer.agent_id] or rows)
 
 
 def _whole(session: Session, one: str, kind: Kind, viewer: Viewer, sight: reads.Where) -> tuple[int, Record]:
     """Key and record; raises as `_find`."""
-    _assert_name(one, kind)
-    found = reads.by_names(session, [one], viewer, sight) if parse_name(one) == kind else {}
+    assert_kind(one, kind)
+    found = reads.by_names(session, [one], viewer, sight)
     if not found:
         raise reads.absent(session, one, viewer, f"{kind}_id")
     key = min(found, key=lambda key: (found[key].agent_id != viewer.agent_id, key))

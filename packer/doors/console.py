@@ -122,10 +122,24 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())  # for what is written at exit
-        os.close(nowhere)
-        raise SystemExit(0) from None
+        _reader_left()
+
+
+def say_bytes(body: bytes) -> None:
+    """Bytes on stdout as they are, and nothing else."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(body)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _reader_left()
+
+
+def _reader_left() -> NoReturn:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())  # for what is written at exit
+    os.close(nowhere)
+    raise SystemExit(0) from None
 
 
 def say_json(value: Any) -> None:

@@ -142,6 +142,8 @@ def test_an_unknown_id_is_an_error(kit: Any) -> None:
         ("thread_id", lambda: packs.get_thread("trg_0001")),
         ("thread_id", lambda: packs.thread_events("thr_x")),
         ("thread_id", lambda: packs.update_thread("thr_x", status="done")),
+        ("thread_id", lambda: packs.update_thread("trg_0001", status="done")),
+        ("worker_id", lambda: packs.report("thr_pr_412", "x")),
         ("thread_id", lambda: packs.add_trigger("thr_x", "ci", summary="x")),
         ("worker_id", lambda: packs.get_worker("wkr_x")),
         ("worker_id", lambda: packs.report("wkr_x", "x")),
