@@ -15,7 +15,8 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .rest_base import CALLED, CALLER, NAMES_LOOPBACK, Caller, problem, problem_of
+from .problems import problem, problem_of
+from .rest_base import CALLED, CALLER, NAMES_LOOPBACK, Caller
 
 MAX_BODY = 8 * 1024 * 1024  # bytes of a request
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]"))

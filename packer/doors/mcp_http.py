@@ -18,7 +18,8 @@ from ..profile import list_profiles
 from ..service import ContextPacks
 from .mcp_hello import readable
 from .mcp_server import build_server
-from .rest_base import CALLED, CALLER, Caller, Gate, problem
+from .problems import problem
+from .rest_base import CALLED, CALLER, Caller, Gate
 
 _request: ContextVar[Scope] = ContextVar("request")
 

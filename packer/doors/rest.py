@@ -25,8 +25,9 @@ from .github import MAX_BODY_BYTES
 from .mcp_hello import NAME, VERSION
 from .mcp_http import McpDoor
 from .observe import Metrics, log_request
+from .problems import PROBLEM_JSON, Problem, problem_of
 from .rest_admin import Health
-from .rest_base import AGENT_HEADER, INSTANCE_HEADER, PROBLEM_JSON, Gate, Problem, needed_scope, problem_of
+from .rest_base import AGENT_HEADER, INSTANCE_HEADER, Gate, needed_scope
 
 _NOT_AUDITED = frozenset(("/metrics",))  # told often, and of no id
 THREADS = 24  # requests that work at once; further ones wait their turn, and the event loop stays free

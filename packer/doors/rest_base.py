@@ -18,25 +18,26 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from http import HTTPStatus
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Request
 from fastapi.dependencies.models import Dependant
-from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from context_packs.store import access
 from context_packs.store.base import Viewer
 
-from ..errors import ContextPacksError, Forbidden, InvalidField, StoreUnavailable, Unauthorized, row_for
+from ..errors import Forbidden, InvalidField, Unauthorized
 from ..service import ContextPacks
-from ..tokens import well_formed
 from .bounded import compact
+from .problems import Problem as Problem
+from .problems import problem as problem
+from .problems import problem_of as problem_of
+from .problems import shown_name
 
 T = TypeVar("T")
 
@@ -201,7 +202,7 @@ class DoorRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
         scope = needed_scope(self)
-        names = frozenset(_query_names(self.dependant))
+        names = dict(_query_names(self.dependant))
         takes_json = self.body_field is not None
 
         async def handle(request: Request) -> Response:
@@ -218,23 +219,32 @@ class DoorRoute(APIRoute):
         return handle
 
 
-def _query_names(dependant: Dependant) -> Iterable[str]:
-    """Names of all query parameters of a route, those of its dependencies and of a model included."""
+def _query_names(dependant: Dependant) -> Iterable[tuple[str, bool]]:
+    """All query parameters of a route, those of its dependencies and of a model included, and which may be repeated."""
     for one in dependant.query_params:
         kind = one.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from (part.alias or name for name, part in kind.model_fields.items())
+            yield from ((part.alias or name, _is_list(part.annotation)) for name, part in kind.model_fields.items())
         else:
-            yield one.alias
+            yield one.alias, _is_list(kind)
     for inner in dependant.dependencies:
         yield from _query_names(inner)
 
 
-def _check_query(request: Request, names: frozenset[str]) -> None:
-    for name in request.query_params:
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) in (list, tuple, set) or any(map(_is_list, get_args(kind)))
+
+
+def _check_query(request: Request, names: Mapping[str, bool]) -> None:
+    """Refuses what nobody would read: a parameter that the route does not know, and the same one twice."""
+    seen: set[str] = set()
+    for name, _ in request.query_params.multi_items():
         if name not in names:
             known = f"known are {', '.join(sorted(names))}" if names else "this route takes none"
-            raise InvalidField(f"{_shown(name)}: unknown query parameter; {known}", field=name[:64])
+            raise InvalidField(f"{shown_name(name)}: unknown query parameter; {known}", field=name[:64])
+        if name in seen and not names[name]:
+            raise InvalidField(f"{name}: is given twice", field=name)
+        seen.add(name)
 
 
 class _JsonRequest(Request):
@@ -361,87 +371,3 @@ def matches(header: str | None, tag: str) -> bool:
     if header is None:
         return False
     return header.strip() == "*" or tag in {one.strip().removeprefix("W/") for one in header.split(",")}
-
-
-# ---- errors
-
-
-class Problem(BaseModel):
-    """An error (RFC 9457). `code` is its class, `field` the part of the request at fault."""
-
-    type: str = Field(examples=["about:blank"])
-    title: str
-    status: int
-    detail: str
-    code: str
-    field: str | None = None
-
-
-PROBLEM_JSON = "application/problem+json"
-_CODES = {
-    400: "malformed_request",
-    404: "not_found",
-    405: "method_not_allowed",
-    413: "too_large",
-    415: "unsupported_media_type",
-    421: "wrong_host",
-}
-
-
-_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110; older Pythons have older names
-
-
-def problem(
-    status: int, detail: str, code: str, field: str | None = None, headers: Mapping[str, str] | None = None
-) -> Response:
-    """A problem document; the detail is one line."""
-    title = _TITLES.get(status) or HTTPStatus(status).phrase
-    document: dict[str, Any] = {"type": "about:blank", "title": title, "status": status}
-    document |= {"detail": well_formed(" ".join(detail.split())), "code": code}
-    if field is not None:
-        document["field"] = well_formed(field)
-    return Response(compact(document).encode(), status, headers, PROBLEM_JSON)
-
-
-def problem_of(error: Exception) -> Response:
-    """The problem document of an error; one that is not the product's own is told by its kind only."""
-    if isinstance(error, ContextPacksError):
-        row = row_for(error)
-        return problem(row.status, str(error), row.mcp, error.field, _headers(error))
-    if isinstance(error, RequestValidationError):
-        return _invalid(error)
-    if isinstance(error, HTTPException):
-        code = _CODES.get(error.status_code, "http_error")
-        detail = error.detail if error.detail != HTTPStatus(error.status_code).phrase else _PLAIN.get(code, code)
-        return problem(error.status_code, detail, code, headers=error.headers)
-    return problem(500, f"unexpected {type(error).__name__}: this is a fault of context-packs", row_for(error).mcp)
-
-
-_PLAIN = {"not_found": "there is no such route", "method_not_allowed": "this route does not take that method"}
-
-
-def _headers(error: ContextPacksError) -> dict[str, str] | None:
-    if isinstance(error, Unauthorized):
-        return {"WWW-Authenticate": 'Bearer realm="context-packs"'}
-    return {"Retry-After": "1"} if isinstance(error, StoreUnavailable) else None
-
-
-def _invalid(error: RequestValidationError) -> Response:
-    """The first fault of a request, by name, in one line; values are not told again."""
-    first: Mapping[str, Any] = error.errors()[0]
-    where = [str(part) for part in first["loc"]]
-    place, names = where[0], where[1:]
-    name = ".".join(names) if names else place
-    kind = first["type"]
-    if kind == "missing":
-        why = "is missing"
-    elif kind == "extra_forbidden":
-        why = "unknown field"
-    else:
-        why = str(first["msg"]).removeprefix("Value error, ")
-        why = why[:1].lower() + why[1:]
-    return problem(422, f"{_shown(name)}: {why}", row_for(InvalidField).mcp, name[:64])
-
-
-def _shown(name: str) -> str:
-    return name if name.isprintable() and name.isascii() and len(name) <= 64 else ascii(name)[:64]

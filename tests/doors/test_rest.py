@@ -208,6 +208,8 @@ def test_h1_unknown_parameters_and_fields_are_refused_by_name(servers: Callable[
     assert refused.json()["detail"] == "offset: unknown query parameter; this route takes none"
     refused = client.get("/v1/audit", params={"limit": "5", "page": "2"})
     assert refused.json()["detail"].startswith("page: unknown query parameter; known are action, agent_id, cursor, ")
+    refused = client.get("/v1/audit?limit=5&limit=6")
+    assert (problem(refused), refused.json()["detail"]) == ((422, "invalid_field", "limit"), "limit: is given twice")
     refused = client.post("/v1/remember", json={"content": "x", "agent_id": "planner"})
     assert problem(refused) == (422, "invalid_field", "agent_id")
     assert problem(client.get("/v1/audit?%ED%A0%80%0A=x"))[:2] == (422, "invalid_field")
