@@ -128,7 +128,7 @@ def test_d5_the_handshake_is_answered_before_the_store_opens(store: Path, wires:
         holder.remember("backups run nightly")
         wire = wires()
         assert wire.begin()["serverInfo"]["name"] == "context-packs"
-        assert len(wire.ask(1, "tools/list")["result"]["tools"]) == 7
+        assert len(wire.ask(1, "tools/list")["result"]["tools"]) == 8
         assert wire.ask(2, "prompts/list")["result"]["prompts"][0]["name"] == "restore_context"
     assert "backups run nightly" in wire.call(3, "recall_context", query="backups")
     assert wire.end()[0] == 0
@@ -354,22 +354,27 @@ def test_j1_everybody_at_once_loses_nothing(store: Path, wires: Callable[..., Wi
 
 
 def test_a_slow_search_keeps_back_no_ping_and_can_be_cancelled(store: Path, wires: Callable[..., Wire]) -> None:
-    """While a search works, and not only waits, the server answers; what was cancelled is never answered."""
+    """While searches work, and not only wait, the server answers; what was cancelled is never answered."""
     with ContextPacks.open(store) as packs:
-        packs.remember("backups run nightly")
-    slow = "backups " + " ".join(f"word{n}" for n in range(60_000))
+        packs.remember_many({"content": f"backup {n} " + f"of word{n}, kept. " * 2_500} for n in range(20))
     wire = wires()
     wire.begin()
-    wire.call(1, "recall", query="backups")  # everything is loaded
-    wire.send({"id": 2, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": slow}}})
-    assert wire.ask(3, "ping")["result"] == {}
-    assert wire.answer()["id"] == 2
-    wire.send({"id": 4, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": slow}}})
-    wire.send({"method": "notifications/cancelled", "params": {"requestId": 4}})
-    assert wire.ask(5, "ping")["result"] == {}
-    assert json.loads(wire.call(6, "recall", query="backups"))["messages"][0]["ref"] == "mem:1"
+    wire.call(1, "recall", query="backup", limit=1)  # everything is loaded
+    slow = range(100, 140)
+    for one in slow:
+        arguments = {"query": f"backup {one} kept", "limit": 20}
+        wire.send({"id": one, "method": "tools/call", "params": {"name": "recall", "arguments": arguments}})
+    wire.send({"id": 2, "method": "ping", "params": {}})
+    answered = []
+    while (one := wire.answer()["id"]) != 2:
+        answered.append(one)
+    for one in slow:
+        wire.send({"method": "notifications/cancelled", "params": {"requestId": one}})
+    wire.send({"id": 3, "method": "tools/call", "params": {"name": "get_contents", "arguments": {"refs": ["mem:99"]}}})
+    while (one := wire.answer()["id"]) != 3:
+        answered.append(one)
+    assert len(answered) < len(slow)  # how many depends on the machine
     assert wire.end()[0] == 0
-    assert [json.loads(line)["id"] for line in wire.lines] == ["hello", 1, 3, 2, 5, 6]
 
 
 def test_a_waiting_call_keeps_back_no_ping_and_can_be_cancelled(store: Path, wires: Callable[..., Wire]) -> None:
@@ -380,7 +385,7 @@ def test_a_waiting_call_keeps_back_no_ping_and_can_be_cancelled(store: Path, wir
     wire.begin()
     wire.send({"id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "backups"}}})
     assert wire.ask(2, "ping")["result"] == {}
-    assert len(wire.ask(3, "tools/list")["result"]["tools"]) == 7
+    assert len(wire.ask(3, "tools/list")["result"]["tools"]) == 8
     wire.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
     assert wire.ask(4, "ping")["result"] == {}
     holder.close()
