@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import Forbidden, InvalidField
 from ..profile import Profile, with_defaults
-from ..request import MAX_ITEMS, MAX_TOKENS, PackRequest
+from ..request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS, PackRequest
 from ..service import MAX_REFS, ContextPacks
 from .arguments import checked
 from .bounded import compact, contents_within, result_of, rows_within
@@ -70,7 +70,7 @@ def _ids(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def tools(profile: Profile) -> tuple[Tool, ...]:
-    """The tools of a profile: seven, of which only `recall_context` takes other arguments."""
+    """The tools of a profile: eight, of which only `recall_context` takes other arguments."""
     structured = profile.answer == "pack"
     return tuple(replace(tool, structured=structured) for tool in _tools(profile))
 
@@ -83,12 +83,11 @@ def _tools(profile: Profile) -> tuple[Tool, ...]:
             _told(
                 f"""
                 Stored records that bear on `query`, best first, as rows: ref, content (at most 500 characters; of a
-                longer record `excerpt` has the passages that match), source, timestamp, confidence. Use it to look at
-                single memories and their refs. Not to start a task: recall_context reads better and costs less;
-                for only certain matches search_memory. Give what you already have as exclude_contents or exclude_ids.
-                full_content brings whole rows, up to 200,000 characters. The answer keeps to max_tokens ({ROWS_TOKENS},
-                with full_content {MOST_TOKENS}; at most {MOST_TOKENS}); refs in `deferred` found no room: get_contents.
-                `more` counts further rows: call again with the refs you have as exclude_ids."""
+                longer record `excerpt` has what matches), source, timestamp, confidence. Use it to look at single
+                memories and their refs. Not to start a task: recall_context costs less; for only certain matches
+                search_memory. full_content brings whole rows, up to 200,000 characters. Keeps to max_tokens
+                ({ROWS_TOKENS}, with full_content and at most {MOST_TOKENS}); refs in `deferred` found no
+                room: get_contents. `more` counts further rows: call again with what you have as exclude_ids."""
             ),
             _object(
                 {**_QUERY, **_ROWS, "exclude_contents": _TEXTS, "full_content": _FLAG, **_FILTERS, **_AGENT}, "query"
@@ -110,7 +109,7 @@ def _tools(profile: Profile) -> tuple[Tool, ...]:
                     "external_context": {
                         "type": "array",
                         "items": {"type": ["string", "object"]},
-                        "description": "texts, or objects with content and optional role, source, timestamp, id",
+                        "description": "texts, or objects with content and maybe role, source, timestamp, id",
                     },
                     **_ROWS,
                     "exclude_contents": _TEXTS,
@@ -129,9 +128,9 @@ def _tools(profile: Profile) -> tuple[Tool, ...]:
             _told(
                 f"""
                 Whole records by ref (mem:1, ep:2), in the order asked for, 1 to {MAX_REFS} refs. Use it for refs that
-                recall_context, recall or search_memory showed shortened. It does not search. Refs that name nothing you
-                may see are in `missing`. Keeps to max_tokens (at most and unless given {MOST_TOKENS}); records that do
-                not fit are in `deferred`, never cut."""
+                were shown shortened. It does not search. Refs that name nothing you may see are in `missing`. Keeps to
+                max_tokens (at most and unless given {MOST_TOKENS}); records that do not fit are in `deferred`, never
+                cut."""
             ),
             _object(
                 {
@@ -148,39 +147,60 @@ def _tools(profile: Profile) -> tuple[Tool, ...]:
             "search_memory",
             _told(
                 f"""
-                Only records that really contain the words of `query`, as rows like those of recall; an empty answer
-                means that there are none. Use it to check whether something is stored, before you remember or forget
-                it; query * lists the newest. Not for what merely bears on a question: recall. Keeps to max_tokens
-                ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
+                Only records that contain the words of `query`, as rows like those of recall; empty means that there
+                are none. Use it to check whether something is stored, before you remember or forget it; query * lists
+                the newest. Not for what bears on a question: recall. Keeps to max_tokens ({ROWS_TOKENS}; at most
+                {MOST_TOKENS})."""
             ),
             _object({"query": {"type": "string", "minLength": 1}, **_ROWS, **_FILTERS}, "query"),
             _MESSAGES,
             lambda packs, given: _search(packs, profile, given),
         ),
         Tool(
+            "get_chain",
+            _told(
+                f"""
+                A thread (thr_), worker (wkr_) or trigger (trg_) by exact id, to walk from a line to its cause: thread,
+                reports of its workers, triggers they cite. part events: the triggers of a thread in order; payload:
+                what a trigger received. next_cursor goes on, resume_cursor later. Not a search. Keeps to max_tokens
+                ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
+            ),
+            _object(
+                {
+                    "id": _TEXT,
+                    "part": {"type": "string", "enum": ["events", "payload"]},
+                    "cursor": _TEXT,
+                    "max_tokens": _MOST,
+                },
+                "id",
+            ),
+            {"type": "object"},
+            _get_chain,
+        ),
+        Tool(
             "remember",
             _told(
                 """
-                Keep one fact, decision or event for later sessions. Write it so that it can be understood alone: names,
-                reasons, dates; one subject a record. Not for secrets, nor for what the files of the project say
-                already. The same content at the same path gives the id that is there (status existing). supersedes
-                names a ref that this replaces."""
+                Keep one fact, decision or event for later sessions, so that it can be understood alone: names, reasons,
+                dates; one subject a record. Not for secrets, nor for what the project's files say already. The same
+                content at the same path gives the id that is there (status existing). supersedes: a ref that this
+                replaces."""
             ),
             _object(
                 {
                     "content": {"type": "string", "minLength": 1},
-                    "path": {"type": "string", "description": "where it belongs, such as project/decisions"},
+                    "path": {"type": "string", "description": "where it belongs: project/decisions"},
                     "memory_type": {"type": "string", "description": "decision, task, fact, ..."},
                     "title": _TEXT,
                     "scope": _TEXT,
                     "idempotency_key": {"type": "string", "description": "the same key never writes twice"},
                     "supersedes": _TEXT,
                     "expires_at": {"type": "string", "description": "RFC 3339"},
-                    "pinned": {"type": "boolean", "description": "part of every restore"},
+                    "pinned": _FLAG,
                 },
                 "content",
             ),
-            _structure(id=_TEXT, status=_TEXT),
+            _structure("id", "status"),
             _remember,
             read_only=False,
         ),
@@ -190,12 +210,12 @@ def _tools(profile: Profile) -> tuple[Tool, ...]:
                 """
                 Forget one record of your own by its ref, only when asked to or when it is wrong; to replace one,
                 remember with supersedes. soft_delete hides it, hard_delete erases its text, redact erases the text and
-                leaves the record. The ref is never used again."""
+                leaves the record."""
             ),
             _object(
                 {"ref": _TEXT, "mode": {"type": "string", "enum": list(FORGET_MODES), "default": "soft_delete"}}, "ref"
             ),
-            _structure(id=_TEXT, status=_TEXT),
+            _structure("id", "status"),
             _forget,
             read_only=False,
             destructive=True,
@@ -221,9 +241,9 @@ def _whole(least: int, most: int, default: int | None = None) -> Schema:
     return schema if default is None else {**schema, "default": default}
 
 
-def _structure(**properties: Schema) -> Schema:
+def _structure(*names: str) -> Schema:
     """What an answer always has; it may have more."""
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "object", "required": list(names)}
 
 
 _TEXT: Schema = {"type": "string"}
@@ -234,17 +254,15 @@ _MOST = _whole(LEAST_TOKENS, MOST_TOKENS)
 _ROWS: Schema = {"limit": _whole(0, MAX_ROWS, 10), "max_tokens": _MOST}
 _FILTERS: Schema = dict.fromkeys(("path", "memory_type", "scope", "since", "until"), _TEXT) | {"exclude_ids": _TEXTS}
 _AGENT: Schema = {"agent_id": _TEXT}
-_LIST: Schema = {"type": "array"}
-_MESSAGES: Schema = _structure(messages=_LIST)
-_CONTENTS: Schema = _structure(messages=_LIST, missing=_TEXTS)
-_PACK: Schema = _structure(
-    version=_TEXT,
-    retrieval_plan={"type": "object"},
-    budget={"type": "object", "required": ["used_items", "used_tokens", "encoding", "state"]},
-    items={"type": "array", "items": {"type": "object", "required": ["id"]}},
-    decisions=_LIST,
-    context_text=_TEXT,
-)
+_MESSAGES: Schema = _structure("messages")
+_CONTENTS: Schema = _structure("messages", "missing")
+_PACK: Schema = {
+    **_structure("version", "retrieval_plan", "budget", "items", "decisions", "context_text"),
+    "properties": {
+        "budget": _structure("used_items", "used_tokens", "encoding", "state"),
+        "items": {"type": "array"},
+    },
+}
 
 
 # ---- recall_context
@@ -265,6 +283,7 @@ def _recall_context(profile: Profile) -> Tool:
             "max_chars": {"type": "integer", "minimum": 1},
             **dict.fromkeys(names, _TEXT),
             "history": _FLAG,
+            "hops": _whole(0, MAX_HOPS),
             "exclude_contents": _TEXTS,
             "exclude_ids": _TEXTS,
         }
@@ -274,10 +293,9 @@ def _recall_context(profile: Profile) -> Tool:
         _told(
             f"""What is stored that bears on `query`, packed into a ceiling of tokens, {told} Use it first when you
             start a session or task, or when earlier decisions, preferences or events may matter. Not for one known
-            record (get_contents), nor to check whether something is stored (search_memory). Ask in the words of the
-            task. At most max_tokens ({limits.max_tokens} unless given, {MAX_TOKENS} at most) and max_items. Where
-            something was shortened or dropped the answer says so: ask again with more tokens, or get_contents with
-            the ids."""
+            record (get_contents), nor to check whether something is stored (search_memory). At most max_tokens
+            ({limits.max_tokens} unless given, {MAX_TOKENS} at most) and max_items. The answer says what was shortened
+            or dropped: ask with more tokens, or get_contents."""
         ),
         _object(properties, *(["query"] if public else [])),
         _PACK,
@@ -346,6 +364,15 @@ def _get_contents(packs: ContextPacks, given: Arguments) -> Answer:
     contents = packs.get_contents(given["refs"])
     document = contents_within(contents, count=packs.count_tokens, max_tokens=given.get("max_tokens", MOST_TOKENS))
     return Answer(compact(document), document)
+
+
+def _get_chain(packs: ContextPacks, given: Arguments) -> Answer:
+    from .chain_bounded import chain_within  # with what it brings, only where it is asked for
+
+    most = given.get("max_tokens", ROWS_TOKENS)
+    document = chain_within(packs, given["id"], given.get("part"), given.get("cursor"), most)
+    events = [one["trigger_id"] for one in document.get("events", ())]
+    return Answer(compact(document), document, (given["id"], *events))
 
 
 # ---- writes

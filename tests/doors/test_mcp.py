@@ -18,7 +18,10 @@ from context_packs.packer.doors.mcp_server import build_server
 from context_packs.packer.service import ContextPacks
 
 NOW = datetime(2026, 3, 20, 9, tzinfo=UTC)
-TOOLS = ["recall_context", "recall", "recall_with_context", "get_contents", "search_memory", "remember", "forget"]
+TOOLS = [
+    "recall_context", "recall", "recall_with_context", "get_contents", "search_memory", "get_chain", "remember",
+    "forget",
+]  # fmt: skip
 ENGLISH = "The harbour office keeps its backups for ninety days and nobody has ever asked for an older one. "
 JAPANESE = "港の事務所はバックアップを九十日間保管しており、それより古いものを求めた人は一人もいない。"
 
@@ -107,7 +110,7 @@ def internal(packs: ContextPacks) -> Door:
 
 @pytest.mark.parametrize("profile", ["public", "internal", "session_start", "kernel"])
 def test_the_tools_cost_little_and_say_when_to_use_them(packs: ContextPacks, profile: str) -> None:
-    """Seven tools in fewer than 2,500 tokens, each below 2,048 characters; each says when not to use it."""
+    """Eight tools in fewer than 2,500 tokens, each below 2,048 characters; each says when not to use it."""
     listed = Door(packs, profile).ask("list_tools").tools
     assert [tool.name for tool in listed] == TOOLS
     wire = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed])
@@ -120,9 +123,9 @@ def test_the_tools_cost_little_and_say_when_to_use_them(packs: ContextPacks, pro
 
 
 def test_annotations_say_what_a_tool_does_to_the_memory(door: Door) -> None:
-    """Five only read, one adds, one destroys; all may be repeated, none leaves this machine."""
+    """Six only read, one adds, one destroys; all may be repeated, none leaves this machine."""
     hints = {tool.name: tool.annotations for tool in door.ask("list_tools").tools}
-    assert [name for name in TOOLS if hints[name].read_only_hint] == TOOLS[:5]
+    assert [name for name in TOOLS if hints[name].read_only_hint] == TOOLS[:6]
     assert [name for name in TOOLS if hints[name].destructive_hint] == ["forget"]
     assert all(hint.idempotent_hint and hint.open_world_hint is False for hint in hints.values())
 
