@@ -154,5 +154,11 @@ def _word(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _short(text: str) -> str:
+    """One line of at most `SUMMARY_CHARS`, cut between words where there are any, else between grapheme clusters."""
     line = one_line(text[: SUMMARY_CHARS * 4])
-    return line if len(line) <= SUMMARY_CHARS else f"{clip(line, SUMMARY_CHARS - 2).rstrip()} …"
+    if len(line) <= SUMMARY_CHARS:
+        return line
+    cut = clip(line, SUMMARY_CHARS - 2)[: SUMMARY_CHARS - 2]
+    if not line[len(cut)].isspace() and cut.rfind(" ") > SUMMARY_CHARS // 2:
+        cut = cut[: cut.rfind(" ")]
+    return f"{cut.rstrip()} …"
