@@ -233,7 +233,7 @@ class Audit:
         oldest = now - self._kept
         clearing = self._cleared is None or oldest - self._cleared >= timedelta(hours=1)
         try:
-            with self._duck.writing() as session:
+            with self._duck.writing(records=False) as session:
                 append(session, [*taken, *gap])
                 if clearing:
                     session.run("DELETE FROM audit WHERE moment < $oldest", {"oldest": utc(oldest)})

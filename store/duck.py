@@ -464,21 +464,24 @@ class Duck:
                 _roll_back(cursor)
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
-        """A short write transaction: all of it is kept, or nothing."""
+    def writing(self, *, records: bool = True) -> Iterator[Session]:
+        """A short write transaction: all of it is kept, or nothing. Without `records` it changes nothing that a read of
+        records sees, and what is remembered of them stays."""
         with self._turns.writing, self._session() as (cursor, read_only):
             if read_only:
                 raise StoreReadOnly("the store can not be written: make the file and its folder writable")
             cursor.execute("BEGIN")
             try:
                 yield Session(cursor)
-                self._turns.kept.changed()  # before and behind: what is read meanwhile may be of either state
+                if records:
+                    self._turns.kept.changed()  # before and behind: what is read meanwhile may be of either state
                 cursor.execute("COMMIT")
             except BaseException:
                 _roll_back(cursor)
                 raise
             finally:
-                self._turns.kept.changed()
+                if records:
+                    self._turns.kept.changed()
 
     def size(self) -> int:
         """Bytes on disk of the file and its log; 0 in memory."""

@@ -293,7 +293,7 @@ class DuckStore:
 
     def probe(self) -> None:
         """Write for real, one row that the next probe replaces; raises what a write would raise."""
-        with self.duck.writing() as session:
+        with self.duck.writing(records=False) as session:
             session.run("DELETE FROM meta WHERE name = 'probe'")
             session.run("INSERT INTO meta VALUES ('probe', $at)", {"at": self.clock().isoformat()})
 

@@ -129,3 +129,20 @@ def test_memory_is_bounded_and_old_reads_add_nothing() -> None:
     memory.put("d", "D", 10, version)
     assert [memory.get(name, memory.begun()) for name in "acd"] == [None, None, None]
     assert memory.get("a", version) is None
+
+
+def test_the_audit_trail_and_a_probe_forget_nothing(kit: Any) -> None:
+    """Both write beside the records, twice a second under load: what is remembered of records stays."""
+    with ContextPacks.open(kit.path, "planner", mode="leased", embedder="none", clock=kit.clock) as packs:
+        fill(packs)
+        remembered = packs._store.duck._turns.kept
+        first = packs.get("mem:1")
+        version = remembered.version
+        packs.audit.start()
+        packs.audit.note("GET", agent_id="planner", objects=["mem:1"])
+        assert packs.audit.flush()
+        packs.probe()
+        assert remembered.version == version
+        assert packs.get("mem:1") is first
+        packs.remember("One more backup.")
+        assert remembered.version > version
