@@ -15,6 +15,9 @@ MOST_LINKS = 8
 """Links of one sort that are followed from a record, and shown of it."""
 
 
+_HAS_LINKS = "has links"
+
+
 @dataclass(frozen=True, slots=True)
 class Reached:
     """A record that a link leads to from the record `via`."""
@@ -48,13 +51,19 @@ def follow(session: Session, keys: Sequence[int], known: Sequence[int], where: W
 def links_of(session: Session, records: Mapping[str, int], where: Where) -> dict[str, tuple[str, ...]]:
     """Ids one link away of each record (id → key) that has any."""
     keys = list(records.values())
-    linked = any(kind_of(key) in NAMED for key in keys) or (
-        bool(keys) and session.row("SELECT 1 FROM links LIMIT 1") is not None
-    )
-    if not linked:
+    if not keys or not (any(kind_of(key) in NAMED for key in keys) or _has_links(session)):
         return {}
     names = list(records)
     found: dict[str, dict[str, None]] = {}
     for turn, key, _, name, *_ in where.rows(session, "neighbours", keys=keys, most=MOST_LINKS):
         found.setdefault(names[turn], {})[id_of(key, name)] = None
     return {name: tuple(ids) for name, ids in found.items()}
+
+
+def _has_links(session: Session) -> bool:
+    """Whether the store has any link: most have none, and then nothing more is asked."""
+    found: bool | None = session.recalled(_HAS_LINKS)
+    if found is None:
+        found = session.row("SELECT 1 FROM links LIMIT 1") is not None
+        session.keep(_HAS_LINKS, found, 100)
+    return found
