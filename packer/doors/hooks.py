@@ -273,7 +273,7 @@ def running_task(transcript: str) -> list[str]:
 
     Read from the last 64 KB of a transcript (Claude Code's or a Codex rollout); empty where it can not be read.
     """
-    from context_packs.store.importers.injected import strip_injected
+    from context_packs.store.injected import strip_injected
 
     prompts: list[str] = []
     summary = ""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidField
+from ..injected import strip_injected
 from ..rows import repair
 from ..times import parse_time
 from .base import (
@@ -35,7 +36,6 @@ from .base import (
     stamp,
     tolerant_lines,
 )
-from .injected import strip_injected
 
 PART_CHARS = 2_000_000  # a session stays one record below this; the store takes records of twice the size
 TITLE_CHARS = 80

