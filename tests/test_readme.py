@@ -1,11 +1,13 @@
 """What the README shows is run: its commands, its Python and the pack it prints.
 
 In the README a comment on the line before a fenced block says what the block is: `<!-- run -->` for one that is run
-here, `<!-- demo-output -->` for the one that shows what `context-packs demo` prints.
+here (`run:curl`: where curl is installed), `<!-- demo-output -->` for the one that shows what `context-packs demo`
+prints.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -70,7 +72,9 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_every_block_that_is_marked_runs_from_top_to_bottom(tmp_path: Path) -> None:
     """A reader who types the README's examples in order, in one folder and one store, sees each of them succeed."""
-    found = blocks(README.read_text(encoding="utf-8"), "run")
+    markdown = README.read_text(encoding="utf-8")
+    found = [*blocks(markdown, "run"), *(blocks(markdown, "run:curl") if shutil.which("curl") else ())]
+    found.sort(key=lambda block: block.line)
     assert {block.language for block in found} >= {"python"}, "README.md shows no Python that is run"
     assert {block.language for block in found} & {"bash", "console"}, "README.md shows no command that is run"
     for block in found:
