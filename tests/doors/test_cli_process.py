@@ -18,7 +18,8 @@ Run = Callable[..., Any]
 README = Path(__file__).resolve().parent.parent.parent / "README.md"
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
 COMMANDS = ["context", "demo", "doctor", "export", "forget", "get", "hook", "import", "install-hooks", "mcp",
-            "recall", "remember", "restore", "search", "stats", "token"]  # fmt: skip
+            "recall", "remember", "restore", "search", "serve", "stats", "thread", "token", "trigger",
+            "worker"]  # fmt: skip
 LOCALES = [
     {"LANG": "C", "LC_ALL": ""},
     {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},

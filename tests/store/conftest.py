@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
+from context_packs.store import duck
 from context_packs.store.base import Candidates, Filters, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.records import Written
 
+duck_migrations = duck.migrations()
+COLUMNS = "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = current_database()"
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
@@ -69,6 +72,27 @@ class Kit:
     ) -> list[str]:
         """Ids that stand for themselves, best first."""
         return alone(store.candidates(text, Filters(**filters), self.me, 100, take, known))
+
+    def age(self, store: DuckStore, schema: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Take out of a store what came after a schema, as if that had made it, and close it."""
+        with monkeypatch.context() as old:
+            old.setattr(duck, "migrations", lambda: duck_migrations[:schema])
+            like = self.store(self.folder / f"schema_{schema}.duckdb")
+            with like.duck.reading() as session:
+                kept = set(session.rows(COLUMNS))
+                counters = [name for (name,) in session.rows("SELECT name FROM counters")]
+            like.close()
+        with store.duck.writing() as session:
+            now = session.rows(COLUMNS)
+            tables = {table for table, _ in kept}
+            for table in {table for table, _ in now} - tables:
+                session.run("DROP TABLE " + table)
+            for table, column in now:
+                if table in tables and (table, column) not in kept:
+                    session.run("ALTER TABLE " + table + " DROP COLUMN " + column)
+            session.run("DELETE FROM counters WHERE NOT list_contains($names, name)", {"names": counters})
+            session.run("UPDATE meta SET value = $n WHERE name = 'schema_version'", {"n": str(schema)})
+        store.close()
 
     def close(self) -> None:
         """Close everything that was opened."""

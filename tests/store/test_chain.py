@@ -86,18 +86,11 @@ def test_made_ids_pass_over_names_that_are_taken(kit: Any) -> None:
     assert [packs.add_trigger("thr_0002", "ci", summary=f"e{n}").id for n in range(2)] == ["trg_0002", "trg_0004"]
 
 
-def test_ids_survive_a_migration(kit: Any) -> None:
+def test_ids_survive_a_migration(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of schema 2 takes threads after the migration, and its ids stand for what they stood for."""
     store = kit.store()
     kit.write(store, "an old fact")
-    with store.duck.writing() as session:
-        for column in ("name", "name_hash", "thread", "semantic_key", "semantic_hash"):
-            session.run("ALTER TABLE records DROP COLUMN " + column)
-        for table in ("payloads", "links", "tokens", "audit"):
-            session.run("DROP TABLE " + table)
-        session.run("DELETE FROM counters WHERE name IN ('thread', 'worker', 'trigger', 'audit')")
-        session.run("UPDATE meta SET value = '2' WHERE name = 'schema_version'")
-    kit.close()
+    kit.age(store, 2, monkeypatch)
     packs = chain(kit)
     assert packs.get("mem:1").content == "an old fact"
     assert packs.get_trigger("trg_0002").summary == "Deploy failed"
