@@ -426,13 +426,17 @@ class ContextPacks(Chained):
         return self._store.tokens.authenticate(secret)
 
     def knows_tokens(self) -> bool:
-        """Whether `authenticate` and `has_live_tokens` answer from memory now: what was read counts for half a second.
-        An event loop asks, and calls them in a thread where they would read the store."""
+        """Whether these questions are answered from memory now: what was read counts for half a second. An event loop
+        asks, and calls them in a thread where they would read the store."""
         return self._store.tokens.fresh
 
     def has_live_tokens(self) -> bool:
         """Whether any credential lets somebody in now."""
         return self._store.tokens.has_live()
+
+    def has_tokens(self) -> bool:
+        """Whether a credential was ever made, also one that holds no longer."""
+        return self._store.tokens.has_any()
 
     @property
     def audit(self) -> Audit:

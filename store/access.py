@@ -197,6 +197,11 @@ class Tokens:
         moment = now or self._clock()
         return any(token.live(moment) for token, _, _ in self._current().by_id.values())
 
+    def has_any(self) -> bool:
+        """Whether a token was ever made, also one that holds no longer: whoever asked for credentials once is not to be
+        found open when the last one is revoked or expires."""
+        return bool(self._current().by_id)
+
     @property
     def fresh(self) -> bool:
         """Whether `authenticate` and `has_live` would answer from memory now, without reading the store."""

@@ -22,7 +22,7 @@ MODE: Mode = "leased"  # how a server holds its file: busy it keeps it, and lets
 @click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on")
 @click.option("--port", type=WHOLE, default=8765, show_default=True, help="0 takes a free one")
 @click.option("--allow-host", "hosts", multiple=True, help="another name that it answers to, as in the header Host")
-@click.option("--profile", default="public", show_default=True, help="how to answer where a credential names nothing")
+@click.option("--profile", help="how to answer where a credential names none; REST internal, MCP public unless given")
 @click.option(
     "--mode", type=click.Choice(["leased", "shared", "exclusive"]), default=MODE, help="how to hold the store"
 )
@@ -33,7 +33,7 @@ MODE: Mode = "leased"  # how a server holds its file: busy it keeps it, and lets
 def serve(state: Globals, /, mode: Mode, **options: Any) -> None:
     """Serve REST, and MCP at /mcp, over HTTP until it is told to stop; prints the address and logs to stderr.
 
-    While the store has no credential (`token create`) callers of this machine are served as --agent without one.
+    Until the first credential is made (`token create`) callers of this machine are served as --agent without one.
     Any address but a loopback one needs a credential first.
     """
     from .mcp_hello import require_sdk

@@ -30,6 +30,7 @@ from .rest_admin import Health
 from .rest_base import AGENT_HEADER, INSTANCE_HEADER, Gate, needed_scope
 
 _NOT_AUDITED = frozenset(("/metrics",))  # told often, and of no id
+REST_PROFILE, MCP_PROFILE = "internal", "public"  # where neither a token nor whoever runs the server names one
 THREADS = 24  # requests that work at once; further ones wait their turn, and the event loop stays free
 
 
@@ -41,7 +42,7 @@ def routers() -> tuple[APIRouter, ...]:
 def create_app(
     packs: ContextPacks,
     *,
-    profile: str = "public",
+    profile: str | None = None,
     hosts: Iterable[str] = (),
     local: bool = True,
     max_body: int = MAX_BODY,
@@ -49,14 +50,15 @@ def create_app(
 ) -> FastAPI:
     """The application over a memory; whoever gives `packs` closes it.
 
-    `profile` is for callers whose token names none. `hosts` are names that the server answers to besides those of the
-    loopback interface. `local` says that only this machine can reach it: then callers without a credential are served
-    as long as the store has no live token. `max_body` in bytes. With `github_secret` webhooks of GitHub are
-    signed instead of bringing a credential. Raises InvalidField for an unknown profile.
+    `profile` is for callers whose token names none; unless given, REST answers with packs and MCP with text. `hosts`
+    are names that the server answers to besides those of the loopback interface. `local` says that only this machine
+    can reach it: then callers without a credential are served as long as no token was ever made. `max_body` in bytes.
+    With `github_secret` webhooks of GitHub are signed instead of bringing a credential. Raises InvalidField for an
+    unknown profile.
     """
-    load_profile(profile)
-    gate, metrics = Gate(packs, profile, local=local), Metrics()
-    door = McpDoor(gate, max_body)
+    load_profile(profile or REST_PROFILE)
+    gate, metrics = Gate(packs, profile or REST_PROFILE, local=local), Metrics()
+    door = McpDoor(Gate(packs, profile or MCP_PROFILE, local=local), max_body)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -88,7 +88,7 @@ class Caller:
 class Gate:
     """Turns the credentials of a request into a Caller.
 
-    Without a credential a caller is let in only where `local` is true, as long as the store has no live token, and
+    Without a credential a caller is let in only where `local` is true, as long as no token was ever made, and
     then sees the memory of `packs`, or that of the agent its header names, with every scope and `profile`.
     """
 
@@ -120,7 +120,7 @@ class Gate:
         return Caller(packs, grant.scopes, grant.profile or self.profile, grant.token_id)
 
     async def _stranger(self, request: Request) -> Caller:
-        if not (self.local and request.scope.get(NAMES_LOOPBACK)) or await self._ask(self.packs.has_live_tokens):
+        if not (self.local and request.scope.get(NAMES_LOOPBACK)) or await self._ask(self.packs.has_tokens):
             raise Unauthorized("credential: give a token as X-API-Key or Authorization: Bearer")
         agent = _provenance(request, AGENT_HEADER)
         packs = self.packs

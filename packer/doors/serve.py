@@ -41,7 +41,7 @@ def serve_http(
     host: str = "127.0.0.1",
     port: int = 8765,
     hosts: Sequence[str] = (),
-    profile: str = "public",
+    profile: str | None = None,
     github_secret: str | None = None,
     log_requests: bool = True,
     started: Callable[[str], None] = lambda url: None,
@@ -52,7 +52,8 @@ def serve_http(
     `started` is told the address once it can be reached. Raises InvalidField for a host, port, name or profile that
     can not be, for a port in use, and for a host that others can reach while the store has no live credential.
     """
-    load_profile(profile)
+    if profile is not None:
+        load_profile(profile)
     listening = listen(host, port)  # at once: what comes now waits in the queue of the socket
     try:
         _serve(open_packs, listening, host, hosts, profile, github_secret, log_requests, started)
@@ -65,7 +66,7 @@ def _serve(
     listening: socket.socket,
     host: str,
     hosts: Sequence[str],
-    profile: str,
+    profile: str | None,
     github_secret: str | None,
     log_requests: bool,
     started: Callable[[str], None],

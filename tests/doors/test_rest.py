@@ -63,8 +63,9 @@ def test_while_there_is_no_token_callers_of_this_machine_are_served(servers: Cal
     )  # fmt: skip
 
 
-def test_one_live_token_closes_the_door(servers: Callable[..., Any]) -> None:
-    """From then on a credential is needed, a bad one is none, and a revoked one is refused at once; health stays."""
+def test_the_first_token_closes_the_door_for_good(servers: Callable[..., Any]) -> None:
+    """From then on a credential is needed, a bad one is none, and a revoked one is refused at once; health stays. The
+    last one revoked opens nothing again."""
     served = servers()
     assert served.client.get(WHO).status_code == 200
     issued = served.packs.create_token("reader", ["memory:read"], teams=["blue"], profile="kernel")
@@ -81,9 +82,10 @@ def test_one_live_token_closes_the_door(servers: Callable[..., Any]) -> None:
         assert [told[name] for name in ("agent_id", "teams", "scopes", "profile", "token_id")] == [
             "reader", ["blue"], ["memory:read"], "kernel", issued.token.id,
         ]  # fmt: skip
-    served.packs.create_token("other", ["memory:read"])
     served.packs.revoke_token(issued.token.id)
-    assert problem(served.client.get(WHO, headers=key)) == (401, "unauthorized", None)
+    assert not served.packs.has_live_tokens()
+    for headers in (key, {}):
+        assert problem(served.client.get(WHO, headers=headers)) == (401, "unauthorized", None)
     assert served.client.get("/health").status_code == 200
 
 
