@@ -160,3 +160,19 @@ def test_calls_are_audited_with_the_ids_that_they_touched(servers: Callable[...,
     assert [entry.action for entry in page.entries] == [
         "mcp forget", "mcp get_contents", "mcp recall", "mcp recall_context", "mcp remember",
     ]  # fmt: skip
+
+
+def test_each_door_has_its_own_answer_where_nobody_names_a_profile(servers: Callable[..., Any]) -> None:
+    """A credential without a profile: REST gives the structured pack, MCP the public text. One that is named holds for
+    both."""
+    for profile, pack_over_rest, pack_over_mcp in (
+        (None, True, False),
+        ("internal", True, True),
+        ("public", False, False),
+    ):
+        served = servers()
+        key = served.token("reader", "memory:read", "memory:write", profile=profile)
+        call(served.client, "remember", key, content="Backups run nightly.")
+        over_rest = served.client.post("/v1/recall/context", json={"query": "backups"}, headers=key).json()
+        over_mcp = call(served.client, "recall_context", key, query="backups")
+        assert ("retrieval_plan" in over_rest, "structuredContent" in over_mcp) == (pack_over_rest, pack_over_mcp)
