@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from . import chain_index, chain_reads, chain_writes, reads
+from . import chain_index, chain_reads, chain_triggers, chain_writes, reads
 from .base import Viewer
 from .chain_index import Threads
 from .chain_input import Arrival, ReportIn, ThreadChanges, ThreadIn, TriggerIn, WorkerIn, arrival, checked
@@ -56,7 +56,7 @@ class Chain:
 
     def _add(self, arrivals: Sequence[Arrival]) -> Sequence[Written | Exception]:
         with self._duck.writing() as session:
-            return chain_writes.add_triggers(session, arrivals, self._clock())
+            return chain_triggers.add_triggers(session, arrivals, self._clock())
 
     def create_worker(self, fields: Mapping[str, Any], viewer: Viewer) -> Written:
         """See ContextPacks.create_worker."""

@@ -10,18 +10,16 @@ from typing import Any
 from . import postings, reads, writes
 from .base import Viewer
 from .chain_input import (
-    Arrival,
     ReportIn,
     ThreadChanges,
     ThreadIn,
     WorkerIn,
-    placed,
     record_of,
     thread_text,
     worker_text,
 )
 from .duck import Session, query
-from .errors import Conflict, Gone, InvalidField, StoreError
+from .errors import Conflict, InvalidField, StoreError
 from .records import PREFIX, Kind, Record, Written, key_of, made_name, name_hash, parse_name
 from .repetitions import caller_hash
 from .rows import Prepared, prepare
@@ -175,7 +173,7 @@ def taken(name: str, field: str) -> Conflict:
     return Conflict(f"{field}: {name} stands for something else: take another or leave it out", field=field)
 
 
-def _external(session: Session, kind: Kind, agent: str, texts: Sequence[str]) -> dict[str, Known]:
+def external(session: Session, kind: Kind, agent: str, texts: Sequence[str]) -> dict[str, Known]:
     """Records of an agent by the caller's own ids; of several the one that is not deleted."""
     if not texts:
         return {}
@@ -240,7 +238,7 @@ def create_thread(session: Session, given: ThreadIn, viewer: Viewer, now: dateti
         raise InvalidField("summary: is blank: say in one line what the thread is about", field="summary")
     agent = viewer.agent_id
     if given.natural_key is not None:
-        there = _external(session, "thread", agent, [given.natural_key]).get(given.natural_key)
+        there = external(session, "thread", agent, [given.natural_key]).get(given.natural_key)
         if there is not None and not there.deleted:
             return Written(there.name, False)
     named = _named(session, given.thread_id, viewer, now, "thread_id")
@@ -280,124 +278,6 @@ def update_thread(session: Session, one: str, changes: ThreadChanges, viewer: Vi
     batch.grow(stored, key, prepare(record.model_copy(update={"external_id": stored.external_id})), None)
     batch.write()
     return Written(one, False, (), stored.version + 1, True)
-
-
-# ---- triggers
-
-
-@dataclass(slots=True)
-class _New:
-    """A trigger to be written, and its name once it has one."""
-
-    arrival: Arrival
-    spot: Spot
-    name: str
-
-
-def add_triggers(session: Session, arrivals: Sequence[Arrival], now: datetime) -> list[Written | StoreError]:
-    """Write triggers in the order in which they came; for each what was written, or why it was not."""
-    stored = _Stored(session, arrivals, now)
-    fresh: list[_New] = []
-    outcomes: list[Written | StoreError | _New] = []
-    for arrival in arrivals:
-        try:
-            outcome = stored.repeated(arrival) or _repeated(fresh, arrival)
-            if outcome is None:
-                outcome = _New(arrival, stored.spot(arrival), arrival.given.trigger_id or "")
-                fresh.append(outcome)
-        except StoreError as error:
-            outcomes.append(error)
-        else:
-            outcomes.append(outcome)
-    if fresh:
-        batch = Batch(session, now)
-        numbered = batch.names("trigger", len(fresh), [new.name for new in fresh])
-        for new, (n, name) in zip(fresh, numbered, strict=True):
-            new.name = new.name or name
-            item = placed(new.arrival.item, new.spot.path)
-            key = batch.add("trigger", n, new.name, item, new.arrival.viewer.agent_id, new.spot, new.spot.key)
-            if new.arrival.body is not None:
-                batch.payload(key, new.arrival.media_type, new.arrival.body)
-        batch.write()
-    made = {id(new): index for index, new in reversed(list(enumerate(outcomes))) if isinstance(new, _New)}
-    return [
-        Written(one.name, made[id(one)] == index) if isinstance(one, _New) else one
-        for index, one in enumerate(outcomes)
-    ]
-
-
-def _repeated(fresh: Sequence[_New], arrival: Arrival) -> _New | None:
-    """What an arrival repeats of the same batch."""
-    for new in fresh:
-        if new.arrival.viewer.agent_id != arrival.viewer.agent_id:
-            continue
-        given, other = new.arrival.given, arrival.given
-        if other.external_id is not None and given.external_id == other.external_id:
-            return new
-        if other.trigger_id is not None and given.trigger_id == other.trigger_id:
-            if _brought(new.arrival) != _brought(arrival) or given.thread_id != other.thread_id:
-                raise taken(other.trigger_id, "trigger_id")
-            return new
-    return None
-
-
-def _brought(arrival: Arrival) -> tuple[str, bytes | None]:
-    return arrival.media_type, arrival.body
-
-
-class _Stored:
-    """What is stored of a batch of triggers: their threads, and triggers with their ids."""
-
-    def __init__(self, session: Session, arrivals: Sequence[Arrival], now: datetime) -> None:
-        self._session, self._now = session, now
-        self._spots: dict[tuple[Viewer, str], Spot | StoreError] = {}
-        self._external: dict[tuple[str, str], Known] = {}
-        for viewer in dict.fromkeys(arrival.viewer for arrival in arrivals):
-            given = [arrival.given for arrival in arrivals if arrival.viewer == viewer]
-            names = list(dict.fromkeys(one.thread_id for one in given))
-            for name, spot in zip(names, spots(session, names, viewer, now, "thread_id"), strict=True):
-                self._spots[viewer, name] = spot
-            texts = [one.external_id for one in given if one.external_id is not None]
-            for text, known in _external(session, "trigger", viewer.agent_id, texts).items():
-                self._external[viewer.agent_id, text] = known
-        wanted = [arrival.given.trigger_id for arrival in arrivals if arrival.given.trigger_id is not None]
-        self._named = [Known(*row) for row in by_name(session, wanted)]
-
-    def spot(self, arrival: Arrival) -> Spot:
-        """The thread that a trigger goes to; raises NotFound, Gone."""
-        spot = self._spots[arrival.viewer, arrival.given.thread_id]
-        if isinstance(spot, StoreError):
-            raise spot
-        return spot
-
-    def repeated(self, arrival: Arrival) -> Written | None:
-        """The trigger that is there already; raises Gone for one that was deleted, Conflict for another one."""
-        agent, given = arrival.viewer.agent_id, arrival.given
-        if given.external_id is not None:
-            known = self._external.get((agent, given.external_id))
-            if known is not None:
-                if known.deleted:
-                    raise Gone(f"external_id: its trigger {known.name} was deleted", field="external_id")
-                return Written(known.name, False)
-        named = [known for known in self._named if known.name == given.trigger_id]
-        if not named:
-            return None
-        spot = self.spot(arrival)
-        own = next((known for known in named if known.agent_id == agent), None)
-        if own is not None and not own.deleted and own.thread == spot.key and self._same(own.key, arrival):
-            return Written(own.name, False)
-        if own is not None and own.deleted:
-            raise Conflict(
-                f"trigger_id: {own.name} was deleted, and no id is used again: take another", field="trigger_id"
-            )
-        beside = any(known.thread == spot.key for known in named)
-        if own is not None or beside or reads.by_ids(self._session, [named[0].name], arrival.viewer, self._now):
-            raise taken(named[0].name, "trigger_id")
-        return None
-
-    def _same(self, key: int, arrival: Arrival) -> bool:
-        row = self._session.row("SELECT media_type, body FROM payloads WHERE key = $key", {"key": key})
-        return (row or ("", None)) == _brought(arrival)
 
 
 # ---- workers
