@@ -377,7 +377,10 @@ def _cluster_ends(text: str, start: int, stop: int) -> Iterator[int]:
     size = _CHUNK
     while start < stop:
         window = text[start : min(stop, start + size)]
-        ends = [match.end() for match in _CLUSTER.finditer(window)]
+        if window.isascii() and "\r" not in window:  # then every character is a cluster
+            ends = list(range(1, len(window) + 1))
+        else:
+            ends = [match.end() for match in _CLUSTER.finditer(window)]
         if start + len(window) < stop:
             ends.pop()
         if not ends:

@@ -73,11 +73,10 @@ class PackedItem(BaseModel):
     content: str | None = None
 
 
-class Decision(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Decision:
     """Why a candidate is not in the pack. `needs_tokens` is the smallest `max_tokens` that would have shown it, None
     where no allowed one would or tokens are not the reason; `duplicate_of` is the id that stands for it."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     id: str
     reason: Reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
@@ -64,19 +64,24 @@ class Profile(BaseModel):
 
 def list_profiles() -> list[str]:
     """Names of all profiles, sorted."""
+    return list(_names())
+
+
+@cache
+def _names() -> tuple[str, ...]:
     names = (entry.name for entry in files(PACKAGE).iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 def load_profile(name: str) -> Profile:
     """The profile of that name; raises `InvalidField` (field `profile`) naming the known ones."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in list_profiles():
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in _names():
         known = ", ".join(list_profiles())
         raise InvalidField(f"profile: {ascii(name)[:60]} is not known; known are {known}", field="profile")
     return _read(name)
 
 
-@lru_cache(maxsize=32)
+@cache
 def _read(name: str) -> Profile:
     return parse_profile(name, files(PACKAGE).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 

@@ -153,7 +153,7 @@ class Audit:
         *,
         most: int = 20_000,
         every: float = 0.5,
-        batch: int = 200,
+        batch: int = 4000,
     ) -> None:
         self._duck = duck
         self._clock = clock

@@ -7,7 +7,7 @@ of them; here records are chosen, near-duplicates folded and the first ones read
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -92,22 +92,23 @@ def search(
     in_front = 0
     if filters.prefer_working and len(order):
         order, in_front = ordering.working_first(session, vids, order, ranked.coverage, scoring.gate)
-    keys, names = details["key"].tolist(), details["name"].tolist()
+    ordered = {name: column[order].tolist() for name, column in details.items()}
     rows = [
-        _Row(
-            keys[i],
-            int(vids[i]),
-            names[i],
-            bool(details["own"][i]),
-            (int(details["print_low"][i]), int(details["print_high"][i])),
-            float(ranked.score[i]),
-            float(ranked.coverage[i]),
+        _Row(*cells)
+        for cells in zip(
+            ordered["key"],
+            vids[order].tolist(),
+            ordered["name"],
+            ordered["own"],
+            zip(ordered["print_low"], ordered["print_high"], strict=True),
+            ranked.score[order].tolist(),
+            ranked.coverage[order].tolist(),
+            strict=True,
         )
-        for i in order
     ]
     plan["matched"] = len(first.vids)
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
-    ids = [id_of(key, name) for key, name in zip(keys, names, strict=True)]
+    ids = [id_of(*one) for one in zip(details["key"].tolist(), details["name"].tolist(), strict=True)]
     steps = np.array([one in kept.records for one in ids], dtype=bool)[ranked.owner]
     hits = tuple(
         Hit(ids[owner], int(ordinal), float(value))
@@ -200,7 +201,7 @@ def newest(session: Session, filters: Filters, viewer: Viewer, now: datetime, *,
     return Candidates(items, (), {row.id: found[row.key] for row in rows}, {**plan, "candidates": len(items)})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Row:
     """A ranked record on its way to a candidate."""
 
@@ -212,10 +213,10 @@ class _Row:
     score: float
     coverage: float
     reason: str = ""
+    id: str = field(init=False)
 
-    @property
-    def id(self) -> str:
-        return id_of(self.key, self.name)
+    def __post_init__(self) -> None:
+        self.id = id_of(self.key, self.name)
 
 
 def _unshadowed(rows: list[_Row]) -> list[_Row]:

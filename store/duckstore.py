@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from .candidates import log, newest, restore, search
 from .duck import Duck, Mode, query
 from .embedders import Embedder
 from .errors import Gone, InvalidField, NotFound, StoreError
+from .inturn import InTurn
 from .reads import absent
 from .records import Record, Written, is_id
 from .scoring import DEFAULT_SCORING, Scoring
@@ -54,6 +56,7 @@ class DuckStore:
         self._dimensions = 0  # of the stored vectors, once there are any
         self._making = threading.Lock()
         self._gets = Together(self._get)
+        self._searches = InTurn(os.cpu_count() or 1)  # more at once would only fight for the interpreter
         self._tokens: Tokens | None = None
         self._audit: Audit | None = None
         self._chain: Chain | None = None
@@ -200,7 +203,7 @@ class DuckStore:
     ) -> Candidates:
         """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
         question = self._question(filters.hypothetical or text)
-        with self.duck.reading() as session:
+        with self._searches.place(), self.duck.reading() as session:
             return search(
                 session,
                 text,
@@ -230,7 +233,7 @@ class DuckStore:
         self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0
     ) -> Candidates:
         """What a session should start with when there is no query. See candidates.restore."""
-        with self.duck.reading() as session:
+        with self._searches.place(), self.duck.reading() as session:
             return restore(session, filters, viewer, self.clock(), depth=depth, take=take, known=known, hops=hops)
 
     def newest(self, filters: Filters, viewer: Viewer, limit: int) -> Candidates:
@@ -240,7 +243,7 @@ class DuckStore:
 
     def log(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates:
         """What there is in order of time. See candidates.log."""
-        with self.duck.reading() as session:
+        with self._searches.place(), self.duck.reading() as session:
             return log(session, filters, viewer, self.clock(), depth=depth, take=take, known=known)
 
     def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]:

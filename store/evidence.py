@@ -27,9 +27,13 @@ _COLUMNS = ("slot", "vid", "pas", "tf", "len", "terms")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The versions that a condition lets through: `columns` by ascending vid, counts, and when the first expires."""
+    """The versions that a condition lets through: `columns` by ascending vid, counts, and when the first expires.
+
+    `places` int32[highest vid + 2] has the row of each vid, and the number of rows for all others.
+    """
 
     columns: Columns
+    places: NDArray[np.int32]
     totals: tuple[int, int, int]
     expires: datetime | None
 
@@ -84,11 +88,18 @@ def _seen(session: Session, where: reads.Where) -> Seen | None:
         columns = where.arrays(session, "seen")
         order = np.argsort(columns["vid"], kind="stable")
         columns = {column: values[order] for column, values in columns.items()}
-        seen = Seen(columns, (totals[0], totals[1], totals[2]), expires)
-        session.keep(name, seen, sum(values.nbytes for values in columns.values()))
+        seen = Seen(columns, _places(columns["vid"]), (totals[0], totals[1], totals[2]), expires)
+        session.keep(name, seen, seen.places.nbytes + sum(values.nbytes for values in columns.values()))
     if seen is None or (seen.expires is not None and seen.expires <= where.params["at"]):
         return None
     return seen
+
+
+def _places(vids: Ints) -> NDArray[np.int32]:
+    highest = int(vids[-1]) if len(vids) else -1
+    places = np.full(highest + 2, len(vids), dtype=np.int32)
+    places[vids] = np.arange(len(vids), dtype=np.int32)
+    return places
 
 
 def _postings(session: Session, terms: Sequence[int]) -> list[Columns]:
@@ -101,9 +112,15 @@ def _postings(session: Session, terms: Sequence[int]) -> list[Columns]:
         for term in wanted:
             mine = np.flatnonzero(of == term)
             mine = mine[np.argsort(rows["pas"][mine], kind="stable")]
-            known[term] = {name: column[mine] for name, column in rows.items()}
+            known[term] = {name: _narrow(column[mine]) for name, column in rows.items()}
             session.keep(term, known[term], 200 + sum(column.nbytes for column in known[term].values()))
     return [known[term] for term in terms]
+
+
+def _narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers in half the room where they fit."""
+    fits = column.dtype != np.int64 or not len(column) or int(column[-1]) < 2**31  # ascending
+    return column.astype(np.int32) if fits and column.dtype == np.int64 else column
 
 
 def _joined(postings: Sequence[Columns], seen: Seen) -> Columns:
@@ -113,7 +130,10 @@ def _joined(postings: Sequence[Columns], seen: Seen) -> Columns:
         return {name: np.zeros(0, dtype=np.int64) for name in _COLUMNS}
     slot = np.repeat(np.arange(len(postings)), [len(one["pas"]) for one in postings])
     hits = {name: np.concatenate([one[name] for one in postings]) for name in ("vid", "pas", "tf", "len")}
-    row = np.minimum(np.searchsorted(vids, hits["vid"]), len(vids) - 1)
-    there = vids[row] == hits["vid"]
-    columns = {name: column[there] for name, column in hits.items()}
-    return {"slot": slot[there], "terms": seen.columns["terms"][row[there]], **columns}
+    hits |= {name: hits[name].astype(np.int64) for name in ("vid", "pas")}
+    row = seen.places[np.minimum(hits["vid"], len(seen.places) - 1)]
+    there = row < len(vids)
+    if not there.all():
+        row, slot = row[there], slot[there]
+        hits = {name: column[there] for name, column in hits.items()}
+    return {"slot": slot, "terms": seen.columns["terms"][row], **hits}

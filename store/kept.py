@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
 
-LIMIT = 48 << 20  # bytes of all entries
+LIMIT = 64 << 20  # bytes of all entries
 SETTLED = 3  # reads of an unchanged file before it is worth keeping anything that takes long to read
 
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ def by_keys(
             rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=missing)
         for key, record in _records(session, rows, viewer).items():
             found[key] = record
-            session.keep((name, key), record, 1000 + 4 * len(record.content) + 150 * len(record.passages))
+            session.keep((name, key), record, 900 + getsizeof(record.content) + 170 * len(record.passages))
     return found
 
 

@@ -1,0 +1,42 @@
+"""So many at once, the others in the order in which they came."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class InTurn:
+    """A number of places for work that needs a processor. Whoever finds none free waits for one in turn.
+
+    A semaphore of the standard library lets a thread that comes back at once pass those that wait.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._waiting: deque[threading.Lock] = deque()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place. Not to be asked for by one who holds one."""
+        gate = None
+        with self._lock:
+            if self._free:
+                self._free -= 1
+            else:
+                gate = threading.Lock()
+                gate.acquire()
+                self._waiting.append(gate)
+        if gate is not None:
+            gate.acquire()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._waiting:
+                    self._waiting.popleft().release()  # the place goes over to the next
+                else:
+                    self._free += 1
