@@ -231,6 +231,11 @@ def _run(run: str, side: Side) -> list[str]:
     return [term for term in terms if len(term) > 1 or not _MARK.match(term)] if _MARK.search(run) else terms
 
 
+def _stands_in_cjk(chunk: str, match: regex.Match[str]) -> bool:
+    around = chunk[max(0, match.start() - 1) : match.start()] + chunk[match.end() : match.end() + 1]
+    return not around.isascii() and bool(_RUN.search(around))
+
+
 def _analyze(chunk: str, side: Side) -> list[str]:
     """Return the terms of a piece of text, in order; repeats inside one token are dropped."""
     if not chunk.isascii():
@@ -246,7 +251,9 @@ def _analyze(chunk: str, side: Side) -> list[str]:
         token = match[group]
         found: Iterable[str]
         if group == "word":
-            found = _word(token, side)
+            # Capitals beside CJK are a name, whatever they are in English: A社, OR部門.
+            named = len(token) <= 3 and token.isalpha() and token.isupper() and _stands_in_cjk(chunk, match)
+            found = (_whole(token),) if named else _word(token, side)
         elif group == "cjk":
             terms.extend(_run(token, side))
             continue
@@ -270,13 +277,17 @@ def _index_side(chunk: str) -> tuple[int, ...]:
 
 
 def _signature_side(chunk: str) -> tuple[int, ...]:
-    return tuple(map(_signature_key, _analyze(chunk, "signature")))
+    terms = _analyze(chunk, "signature")
+    beside = 2 if not chunk.isascii() and _RUN.search(chunk) else 0
+    return tuple(_signature_key(term) | (beside if term.isascii() else 0) for term in terms)
 
 
 @lru_cache(maxsize=1 << 16)
 def _signature_key(term: str) -> int:
-    """Key of a term with the lowest bit set where it is a fact of its own: a number, a negation."""
-    return term_key(term) & ~1 | (term in _GUARDS or any(map(str.isdigit, term)))
+    """Key of a term with the lowest bit set where it is a fact of its own, a number or a negation, and the next one
+    where it is CJK without grammar (hiragana)."""
+    meant = bool(_RUN.match(term)) and not any("\u3041" <= char <= "\u309f" for char in term)
+    return term_key(term) & ~3 | (term in _GUARDS or any(map(str.isdigit, term))) | 2 * meant
 
 
 @lru_cache(maxsize=1 << 17)
@@ -343,7 +354,8 @@ def signature_keys(text: str) -> list[int]:
     """Return what a text says as distinct keys, in the order in which they first stand, at most 256.
 
     Content terms, numbers, negations and restrictions, without the single characters of CJK. Odd keys guard a fact:
-    numbers (with their sign), negations, restrictions, and words with a capital inside a sentence (names).
+    numbers (with their sign), negations, restrictions, and words with a capital inside a sentence (names). Keys with
+    the second bit are words of CJK text, where nothing tells names from others.
     """
     keys: list[int] = []
     opening = True
@@ -353,9 +365,10 @@ def signature_keys(text: str) -> list[int]:
         )
         keys += first if opening else inside
         opening = closes
-    guards = {key for key in keys if key & 1}
-    distinct = dict.fromkeys(key if key & 1 or key | 1 not in guards else key | 1 for key in keys)
-    return list(distinct)[:MAX_SIGNATURE_KEYS]
+    bits: dict[int, int] = {}
+    for key in keys:
+        bits[key & ~3] = bits.get(key & ~3, 0) | (key & 3)
+    return [word | bit for word, bit in bits.items()][:MAX_SIGNATURE_KEYS]
 
 
 def signature(text: str) -> bytes:

@@ -59,7 +59,8 @@ def fold(prints: NDArray[np.int64], signatures: Callable[[Sequence[int]], Mappin
 
     Of two that are alike the one that says more stands; of two that say the same, the better ranked. `prints`
     int64[n, 2] are fingerprints; `signatures` gives, for the few records that may be alike, their sets of keys
-    (little-endian int64, distinct, in the order of the text); an odd key guards a fact.
+    (little-endian int64, distinct, in the order of the text); the lower bits of a key say what it is: see
+    `analyzer.signature_keys`.
     """
     answer: list[int | None] = [None] * len(prints)
     bits = prints.view(np.uint64)
@@ -82,15 +83,22 @@ def fold(prints: NDArray[np.int64], signatures: Callable[[Sequence[int]], Mappin
 
 def _fuller(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
     """Which of two texts says all that the other does: 1 the first, -1 the second, 0 both; 2 where they differ."""
-    a_words, b_words = a & ~1, b & ~1
+    a_words, b_words = a & ~3, b & ~3
     apart = np.setxor1d(a_words, b_words, assume_unique=True)
     shared = (len(a) + len(b) - len(apart)) // 2
     more, less = len(a) > shared, len(b) > shared
     if not shared or shared < (_REPLACED if more and less else _OVERLAP) * (shared + len(apart)):
         return 2
+    if more and less and _own_cjk(a, apart) and _own_cjk(b, apart):
+        return 2  # 田中 for 山田: nothing tells a name from another word
     guarded = np.concatenate((a_words[(a & 1) == 1], b_words[(b & 1) == 1]))
     if np.isin(apart, guarded).any():
         return 2
     if not np.array_equal(a_words[np.isin(a_words, guarded)], b_words[np.isin(b_words, guarded)]):
         return 2  # the same names and numbers in another order: who reports to whom
     return int(more) - int(less)
+
+
+def _own_cjk(keys: NDArray[np.int64], apart: NDArray[np.int64]) -> bool:
+    """Whether a text has CJK words that the other lacks."""
+    return bool(np.isin(keys[(keys & 2) > 0] & ~3, apart).any())
