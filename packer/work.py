@@ -202,9 +202,12 @@ def reminders(
 
 
 def due_of(reminder: Record) -> datetime | None:
-    """When a reminder is due."""
+    """When a reminder is due; None also where what stands there is no time, as anybody may have written it."""
     due = reminder.metadata.get("due_at")
-    return parse_time(due, "due_at") if isinstance(due, str) else None
+    try:
+        return parse_time(due, "due_at") if isinstance(due, str) else None
+    except InvalidField:
+        return None
 
 
 def complete_reminder(
@@ -346,14 +349,11 @@ def restore_snapshot(
     Without `state` and `event` nothing is written, and nothing twice under one key. Raises InvalidField, Conflict.
     """
     replays = {part: f"{idempotency_key}/{part}" if idempotency_key else None for part in ("state", "event")}
-    held = snapshot.metadata.get("snapshot")
-    was = held.get("active_state") if isinstance(held, Mapping) else None
+    was = held_of(snapshot).get("active_state")
     place = {"bucket": snapshot.bucket, "scope": snapshot.scope, "team_id": snapshot.team_id}
     saved = noted = None
-    if state and isinstance(was, Mapping):
-        facts = was.get("metadata", {})
-        parts = {name: facts[name] for name in PARTS if isinstance(facts.get(name), str)}
-        text = facts.get("content", "") if parts else was["content"]
+    text, parts = _state_in(was)
+    if state and (text.strip() or parts):
         key = str(snapshot.metadata.get("state_key", "active_task"))
         saved = save_state(
             packs, key, text, parts=parts, ttl_seconds=ttl_seconds, idempotency_key=replays["state"], place=place
@@ -368,6 +368,23 @@ def restore_snapshot(
             place=place,
         )
     return Restored(snapshot, saved, noted, packs.now())
+
+
+def held_of(snapshot: Record) -> dict[str, Any]:
+    """What a snapshot keeps; empty for a record of that type that was not made as one."""
+    held = snapshot.metadata.get("snapshot")
+    return dict(held) if isinstance(held, Mapping) else {}
+
+
+def _state_in(was: object) -> tuple[str, dict[str, str]]:
+    """Text and parts of a state that a snapshot keeps, as `save_state` takes them; nothing of what is no text."""
+    if not isinstance(was, Mapping):
+        return "", {}
+    given = was.get("metadata")
+    facts = given if isinstance(given, Mapping) else {}
+    parts = {name: facts[name] for name in PARTS if isinstance(facts.get(name), str) and facts[name].strip()}
+    text = facts.get("content", "") if parts else was.get("content")
+    return (text if isinstance(text, str) else ""), parts
 
 
 def brief(record: Record) -> dict[str, Any]:

@@ -88,6 +88,18 @@ def trigger_document(trigger: Trigger) -> Document:
     return document
 
 
+_TEXTS = ("summary", "task", "report")
+_OTHERS = ("neighbours", "links", "owner_workers", "threads", "cites")
+
+
+def receipt(document: Document, *given: str) -> Document:
+    """What a writer without the scope to read is told of a thread, worker or trigger: its id, times, place and counts,
+    and the fields `given` that it has just written; no other text and nothing of what stands beside it."""
+    blank: Document = dict.fromkeys(_TEXTS, "") | {name: [] for name in _OTHERS} | {"spilled": {}}
+    kept = {name: value for name, value in document.items() if name != "payload" or name in given}
+    return {name: value if name in given else blank.get(name, value) for name, value in kept.items()}
+
+
 def inline(media_type: str, body: bytes) -> tuple[Any] | None:
     """The value of a JSON payload or the text of another, in a tuple; None for bytes that are neither."""
     try:

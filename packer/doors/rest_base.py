@@ -251,13 +251,18 @@ class _JsonRequest(Request):
     """A request whose body is JSON, parsed once: what no JSON of others can hold is refused or repaired."""
 
     async def settle(self) -> None:
-        """Read and parse the body where there is one. Raises HTTPException 400 (malformed) and 415 (no JSON)."""
+        """Read and parse the body where there is one. Raises HTTPException 400 (malformed) and 415 (no JSON).
+
+        What comes from a web page says that it is JSON also without a body: a page of another port of this machine
+        could send it unasked otherwise (a "simple" request of the Fetch standard).
+        """
         raw = await self.body()
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        no_json = kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json"))
+        if no_json and (raw or "origin" in self.headers):
+            raise HTTPException(415, "body: send it as Content-Type: application/json")
         if not raw:
             return
-        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-            raise HTTPException(415, "body: send it as Content-Type: application/json")
         self._json, repaired = await run_sync(parse_json, raw) if len(raw) > _IN_THREAD else parse_json(raw)
         caller: Caller | None = self.scope.get(CALLER)
         if repaired and caller is not None:
@@ -344,6 +349,16 @@ def _unquoted(key: str) -> str:
 
 
 # ---- answers
+
+ABSENT: dict[int | str, dict[str, Any]] = {
+    404: {"model": Problem, "description": "An id in the body names nothing that the caller may see"},
+    410: {"model": Problem, "description": "What an id in the body named was deleted; told to its owner only"},
+}
+"""Answers of a route whose body names records."""
+REPLAYED: dict[int | str, dict[str, Any]] = {
+    410: {"model": Problem, "description": "What this idempotency key wrote was deleted"},
+}
+"""Answers of a route that tells what stands under its idempotency key."""
 
 
 def answer(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

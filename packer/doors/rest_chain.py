@@ -1,6 +1,7 @@
 """Chain of recall over HTTP: threads, triggers, workers and links, written once and read exactly by id.
 
 Ids walk: a thread names its workers, a worker's report the triggers it rests on, a trigger where its payload is.
+A write answers with the object; without the scope to read only with what says that it is kept.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
+
+from context_packs.store.records import Written
 
 from .chain_models import (
     EventsOut,
@@ -29,14 +32,15 @@ from .chain_wire import (
     Document,
     events_document,
     link_document,
+    receipt,
     thread_document,
     threads_document,
     trigger_document,
     worker_document,
 )
 from .ranges import asked_range, whole_after_all
-from .rest_base import Body, DoorRoute, Problem, Reads, Writes, answer, exact, problem, tagged
-from .rest_fields import assert_team
+from .rest_base import ABSENT, READ, Body, Caller, DoorRoute, Problem, Reads, Writes, answer, exact, problem, tagged
+from .rest_fields import assert_place
 
 router = APIRouter(route_class=DoorRoute)
 
@@ -44,10 +48,6 @@ Answers = dict[int | str, dict[str, Any]]
 
 _EXACT: Answers = {304: {"description": "The client has it: If-None-Match names its ETag"}}
 _CURSOR: Answers = {409: {"model": Problem, "description": "The cursor belongs to another query"}}
-_BODY_IDS: Answers = {
-    404: {"model": Problem, "description": "An id in the body names nothing that the caller may see"},
-    410: {"model": Problem, "description": "What an id in the body named was deleted; told to its owner only"},
-}
 _RANGES: Answers = {
     200: {"description": "The bytes as received", "content": {"*/*": {}}},
     206: {"description": "The range of bytes asked for", "content": {"*/*": {}}},
@@ -62,11 +62,18 @@ Limit = Annotated[int, Query(ge=1, le=200, description="the most entries of the 
 
 def _made(model: type[BaseModel], what: str) -> Answers:
     old, new = {"model": model, "description": f"The {what} that is there"}, {"description": f"The new {what}"}
-    return {200: old, 201: new, **_BODY_IDS}
+    return {200: old, 201: new, **ABSENT}
 
 
-def _written(created: bool, document: Document, place: str) -> Response:
-    return answer(document, 201, {"Location": place}) if created else answer(document)
+def _written(caller: Caller, written: Written, document: Document, route: str, *given: str) -> Response:
+    """201 with what is new, 200 with what is there; `given` are the fields that come from this request."""
+    new = written.created or written.updated
+    told = _told(caller, document, *(given if new else ()))
+    return answer(told, 201, {"Location": f"/{route}/{written.id}"}) if new else answer(told)
+
+
+def _told(caller: Caller, document: Document, *given: str) -> Document:
+    return document if READ in caller.scopes else receipt(document, *given)
 
 
 def _fields(body: Body) -> dict[str, Any]:
@@ -80,10 +87,11 @@ def _fields(body: Body) -> dict[str, Any]:
 @router.post("/threads", status_code=201, response_model=ThreadOut, responses=_made(ThreadOut, "thread"))
 def create_thread(body: ThreadPost, caller: Writes) -> Response:
     """Begin a thread. The same natural key answers with the thread that has it."""
-    assert_team(caller, body.team_id)
+    assert_place(caller, _fields(body))
     written = caller.packs.create_thread(**_fields(body))
     caller.touch(written.id)
-    return _written(written.created, thread_document(caller.packs.get_thread(written.id)), f"/threads/{written.id}")
+    document = thread_document(caller.packs.get_thread(written.id))
+    return _written(caller, written, document, "threads", "summary")
 
 
 @router.get("/threads", response_model=ThreadsOut, responses=_CURSOR)
@@ -106,7 +114,7 @@ def update_thread(id: str, body: ThreadPatch, caller: Writes) -> Response:
     """Another summary or status; what is not given stays."""
     caller.touch(id)
     caller.packs.update_thread(id, **_fields(body))
-    return answer(thread_document(caller.packs.get_thread(id)))
+    return answer(_told(caller, thread_document(caller.packs.get_thread(id))))
 
 
 @router.get("/threads/{id}/events", response_model=EventsOut, responses=_CURSOR)
@@ -126,7 +134,8 @@ def add_trigger(body: TriggerPost, caller: Writes) -> Response:
     """Keep an event. The same external id answers with the trigger that has it."""
     written = caller.packs.add_trigger(**_fields(body))
     caller.touch(written.id)
-    return _written(written.created, trigger_document(caller.packs.get_trigger(written.id)), f"/triggers/{written.id}")
+    document = trigger_document(caller.packs.get_trigger(written.id))
+    return _written(caller, written, document, "triggers", "summary", "payload", "spilled")
 
 
 @router.get("/triggers/{id}", response_model=TriggerOut, responses=_EXACT)
@@ -171,7 +180,8 @@ def create_worker(body: WorkerPost, caller: Writes) -> Response:
     """Begin the work of an isolated session on a task."""
     written = caller.packs.create_worker(**_fields(body))
     caller.touch(written.id)
-    return _written(written.created, worker_document(caller.packs.get_worker(written.id)), f"/workers/{written.id}")
+    document = worker_document(caller.packs.get_worker(written.id))
+    return _written(caller, written, document, "workers", "task", "threads")
 
 
 @router.get("/workers/{id}", response_model=WorkerOut, responses=_EXACT)
@@ -188,7 +198,7 @@ def report(id: str, body: ReportPost, caller: Writes) -> Response:
     """What a worker found, with the ids that it rests on. The same report again answers 200 and changes nothing."""
     caller.touch(id, *body.cites)
     written = caller.packs.report(id, body.report, body.cites)
-    return _written(written.updated, worker_document(caller.packs.get_worker(id)), f"/workers/{id}")
+    return _written(caller, written, worker_document(caller.packs.get_worker(id)), "workers", "report", "cites")
 
 
 # ---- links

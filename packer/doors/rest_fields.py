@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..errors import Forbidden
+from context_packs.store.base import TEMPORARY as TEMPORARY_BUCKET
+
+from ..errors import Forbidden, InvalidField
 from ..profile import Profile, load_profile
 from ..request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS
 from ..service import MAX_LIMIT
-from .rest_base import Body, Caller
+from .rest_base import TEMPORARY, Body, Caller
 
 Exact = Annotated[str | None, Field(description="exact; `%` or nothing means all")]
 Moment = Annotated[str | None, Field(description="RFC 3339; without an offset a time of owner_timezone, else UTC")]
@@ -44,7 +46,7 @@ class Filtered(Body):
     temporal_axis_mode: Axis | None = None
     query_mode: Mode | None = None
     prefer_working: bool | None = None
-    hypothetical_answer: str | None = None
+    hypothetical_answer: Annotated[str | None, Field(description="for embedders; no effect without one")] = None
     history: Annotated[bool | None, Field(description="superseded records too")] = None
     exclude_ids: list[str] | None = None
     exclude_contents: list[str] | None = None
@@ -113,6 +115,20 @@ def assert_team(caller: Caller, team_id: object) -> None:
         raise Forbidden("team_id: this credential does not belong to that team", field="team_id")
 
 
+def assert_place(caller: Caller, given: Mapping[str, Any]) -> None:
+    """What holds for where a record goes, before anything of it is written.
+
+    Raises InvalidField for `%`, which filters take for all and which is no place, and Forbidden for somebody else's
+    team and, without the scope to read it again, for the bucket of temporary memories.
+    """
+    for name in ("team_id", "bucket", "scope", "path"):
+        if given.get(name) == "%":
+            raise InvalidField(f"{name}: % means all and is no place to write to", field=name)
+    assert_team(caller, given.get("team_id"))
+    if given.get("bucket") == TEMPORARY_BUCKET:
+        caller.need(TEMPORARY)
+
+
 def profile_of(caller: Caller, name: str | None = None) -> Profile:
     """The profile of an answer: the caller's own, or the one asked for where it shows no more than that.
 
@@ -131,9 +147,9 @@ def profile_of(caller: Caller, name: str | None = None) -> Profile:
 def placed(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
     """Where a record goes and what is known of its origin, from the fields of a write; null is nothing.
 
-    What the client says of itself in its headers stands in the source. Raises Forbidden for somebody else's team.
+    What the client says of itself in its headers stands in the source. Raises as `assert_place`.
     """
-    assert_team(caller, given.get("team_id"))
+    assert_place(caller, given)
     names = ("path", "bucket", "scope", "team_id", "source", "metadata", "importance", "confidence")
     place = {name: given[name] for name in names if given.get(name) is not None}
     client = {"client_agent": caller.agent, "client_instance": caller.instance}

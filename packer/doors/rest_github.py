@@ -20,10 +20,10 @@ from starlette.responses import Response
 from ..errors import Conflict, Unauthorized
 from ..service import ContextPacks
 from .chain_models import TriggerOut
-from .chain_wire import trigger_document
+from .chain_wire import receipt, trigger_document
 from .github import FORM, is_signed, json_text, read_delivery
 from .github_threads import ThreadOf
-from .rest_base import WRITE, Caller, DoorRoute, Gate, Problem, answer, header_text, parse_json
+from .rest_base import READ, WRITE, Caller, DoorRoute, Gate, Problem, answer, header_text, parse_json
 
 router = APIRouter(route_class=DoorRoute)
 
@@ -122,9 +122,12 @@ def _keep(caller: Caller, event: str | None, delivery: str | None, body: bytes, 
         _move(packs, thread, read.thread)
     trigger = packs.get_trigger(written.id)
     caller.touch(trigger.thread_id, written.id)
+    told = trigger_document(trigger)
+    if READ not in caller.scopes:
+        told = receipt(told, *(("summary", "payload", "spilled") if written.created else ()))
     if not written.created:
-        return answer(trigger_document(trigger))
-    return answer(trigger_document(trigger), 201, {"Location": f"/triggers/{written.id}"})
+        return answer(told)
+    return answer(told, 201, {"Location": f"/triggers/{written.id}"})
 
 
 def _thread(packs: ContextPacks, thread: ThreadOf) -> str:

@@ -16,7 +16,7 @@ from ..service import MAX_REFS, ContextPacks
 from ..work import in_place, mark_used
 from .bounded import contents_within, rows_within
 from .limits import LEAST_TOKENS
-from .rest_base import Body, Caller, DoorRoute, IdempotencyKey, Reads, Writes, answer, exact, one_key
+from .rest_base import ABSENT, Body, Caller, DoorRoute, IdempotencyKey, Reads, Writes, answer, exact, one_key
 from .rest_fields import (
     Filtered,
     Key,
@@ -24,6 +24,7 @@ from .rest_fields import (
     RecallContextIn,
     SearchIn,
     Share,
+    assert_place,
     assert_team,
     filters_of,
     placed,
@@ -176,7 +177,7 @@ class RememberIn(Body):
     idempotency_key: Key = None
 
 
-@router.post("/v1/remember", response_model=WrittenOut, responses={201: {"model": WrittenOut}})
+@router.post("/v1/remember", response_model=WrittenOut, responses={201: {"model": WrittenOut}, 404: ABSENT[404]})
 def remember(body: RememberIn, caller: Writes, header_key: IdempotencyKey) -> Response:
     """Keep one record: 201 where it is new, 200 with the id that is there where it says what is stored already."""
     given = body.model_dump(exclude_none=True)
@@ -259,7 +260,7 @@ def patch(id: str, body: PatchIn, caller: Writes, header_key: IdempotencyKey) ->
     caller.need(READ)
     given = body.model_dump(exclude_none=True)
     key = one_key(header_key, given.get("idempotency_key"))
-    assert_team(caller, given.get("team_id"))
+    assert_place(caller, given)
     changes = {name: value for name, value in given.items() if name not in _FLAGS}
     if "expires_at" in body.model_fields_set and body.expires_at is None:
         changes["expires_at"] = None

@@ -13,7 +13,7 @@ from context_packs.store.records import Record, Written
 
 from .. import work
 from ..service import MAX_LIMIT
-from .rest_base import Body, Caller, DoorRoute, IdempotencyKey, Reads, Writes, answer, one_key
+from .rest_base import ABSENT, REPLAYED, Body, Caller, DoorRoute, IdempotencyKey, Reads, Writes, answer, one_key
 from .rest_fields import Exact, Key, Metadata, Moment, Share, assert_team, placed, profile_of
 from .rest_models import Status
 from .wire import moment
@@ -79,7 +79,7 @@ class StateOut(BaseModel):
     notes: list[str] | None = None
 
 
-@router.post("/v1/update_state", response_model=StateOut, responses={201: {"model": StateOut}})
+@router.post("/v1/update_state", response_model=StateOut, responses={201: {"model": StateOut}, **REPLAYED})
 def update_state(body: StateIn, caller: Writes, header_key: IdempotencyKey) -> Response:
     """Keep the state of work under its key, in place of what stood there in the same bucket and scope."""
     written = work.save_state(
@@ -123,7 +123,11 @@ class EventWrittenOut(BaseModel):
     notes: list[str] | None = None
 
 
-@router.post("/v1/timeline/events", response_model=EventWrittenOut, responses={201: {"model": EventWrittenOut}})
+@router.post(
+    "/v1/timeline/events",
+    response_model=EventWrittenOut,
+    responses={201: {"model": EventWrittenOut}, **REPLAYED},
+)
 def record_event(body: EventIn, caller: Writes, header_key: IdempotencyKey) -> Response:
     """Append an event to the timeline; the same text again is another event, unless it comes with its key."""
     written = work.record_event(
@@ -296,7 +300,7 @@ def list_reminders(params: Annotated[RemindersIn, Query()], caller: Reads) -> Re
     return answer({"items": items, "reminders": items, "count": len(items)})
 
 
-@router.post("/v1/reminders", response_model=ReminderOut, responses={201: {"model": ReminderOut}})
+@router.post("/v1/reminders", response_model=ReminderOut, responses={201: {"model": ReminderOut}, **REPLAYED})
 def add_reminder(body: ReminderIn, caller: Writes, header_key: IdempotencyKey) -> Response:
     """Keep something to come back to; what is open already in its place is not doubled and takes the new time."""
     written = work.add_reminder(
@@ -352,7 +356,7 @@ class SnapshotOut(BaseModel):
     notes: list[str] | None = None
 
 
-@router.post("/v1/restart/snapshot", response_model=SnapshotOut, responses={201: {"model": SnapshotOut}})
+@router.post("/v1/restart/snapshot", response_model=SnapshotOut, responses={201: {"model": SnapshotOut}, **REPLAYED})
 def snapshot(body: SnapshotIn, caller: Writes, header_key: IdempotencyKey) -> Response:
     """Keep state, latest events, open reminders and latest decisions of a bucket and scope as one record."""
     caller.need(READ)
@@ -376,7 +380,7 @@ def snapshot(body: SnapshotIn, caller: Writes, header_key: IdempotencyKey) -> Re
         label=kept.metadata.get("label"),
         created_at=moment(kept.created_at),
         expires_at=_expiry(kept),
-        snapshot=dict(kept.metadata["snapshot"]),
+        snapshot=work.held_of(kept),
     )
 
 
@@ -434,7 +438,7 @@ class RestoredOut(BaseModel):
 _NOTHING: Document = {"id": None, "memory_id": None, "snapshot_id": None, "status": "not_found", "restored": False}
 
 
-@router.post("/v1/restart/restore", response_model=RestoredOut)
+@router.post("/v1/restart/restore", response_model=RestoredOut, responses=ABSENT)
 def restore(caller: Writes, header_key: IdempotencyKey, body: RestoreIn | None = None) -> Response:
     """Go on from a snapshot: its state stands again and the restore is an event, unless that is not wanted."""
     caller.need(READ)
@@ -472,7 +476,7 @@ def restore(caller: Writes, header_key: IdempotencyKey, body: RestoreIn | None =
         "restored": True,
         "restored_at": moment(done.at),
         "state_key": state_key,
-        "snapshot": dict(found.metadata.get("snapshot", {})),
+        "snapshot": work.held_of(found),
         "state_update": None,
         "restore_event": None,
     }

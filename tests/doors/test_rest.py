@@ -173,6 +173,21 @@ def test_a_web_page_can_not_write_with_a_simple_request(servers: Callable[..., A
     assert served.packs.count() == 0
 
 
+def test_a_web_page_of_another_port_can_not_write_without_a_body(servers: Callable[..., Any]) -> None:
+    """L11: such a request needs no preflight either; what names no page, or says JSON, may come without a body."""
+    served = servers()
+    for number in range(2):
+        served.packs.remember(f"backup {number} ran")
+    page = {"Origin": "http://localhost:3000"}
+    for headers in (page, {**page, "Content-Type": "text/plain"}):
+        refused = served.client.post("/v1/memories/mem:1/forget", headers=headers)
+        assert problem(refused) == (415, "unsupported_media_type", None)
+    assert served.packs.count() == 2
+    assert served.client.post("/v1/memories/mem:1/forget").status_code == 200
+    headers = {**page, "Content-Type": "application/json"}
+    assert served.client.post("/v1/memories/mem:2/forget", headers=headers).status_code == 200
+
+
 @given(st.text(max_size=40))
 def test_an_authority_is_a_name_and_a_port_or_nothing(text: str) -> None:
     """Whatever comes: a host in lower case without white space, at signs and slashes, or None."""

@@ -408,6 +408,28 @@ def test_reading_and_writing_need_their_scopes(packs: ContextPacks) -> None:
         assert client.get("/v1/threads/thr_a", headers=reader).json()["summary"] == "a"
 
 
+def test_who_may_only_write_is_told_nothing_that_stands_there(packs: ContextPacks) -> None:
+    """Without the scope to read a write answers with ids, times and what it has just said, whatever it repeats."""
+    thread = packs.create_thread("hidden line", thread_id="thr_a", natural_key="k").id
+    trigger = packs.add_trigger(thread, "ci", summary="hidden event", payload="hidden", external_id="e").id
+    worker = packs.create_worker("hidden task", [thread]).id
+    packs.report(worker, "hidden report", [trigger])
+    writer = {"X-API-Key": packs.create_token("planner", ["memory:write"]).secret}
+    with TestClient(create_app(packs), base_url="http://127.0.0.1", headers=writer) as client:
+        event = {"thread_id": thread, "source": "ci"}
+        same = made(client, "/threads", 200, summary="other", natural_key="k")
+        assert (same["thread_id"], same["summary"], same["owner_workers"], same["event_count"]) == (thread, "", [], 1)
+        assert client.patch("/threads/thr_a", json={}).json()["thread_id"] == thread
+        again = made(client, "/triggers", 200, **event, payload="hidden", external_id="e")
+        assert (again["trigger_id"], again["summary"], "payload" in again) == (trigger, "", False)
+        new = made(client, "/triggers", **event, payload="said", summary="mine")
+        assert (new["summary"], new["payload"], new["neighbours"], new["links"]) == ("mine", "said", [], [])
+        reported = made(client, f"/workers/{worker}/report", report="said", cites=[])
+        assert (reported["report"], reported["task"], reported["threads"]) == ("said", "", [])
+        answers = [same, again, new, reported, client.patch("/threads/thr_a", json={"status": "done"}).json()]
+        assert "hidden" not in json.dumps(answers)
+
+
 def test_every_error_is_described_as_a_problem_document(client: TestClient) -> None:
     """What /openapi.json says of an answer from 400 on is application/problem+json, on every route of the chain."""
     document = client.get("/openapi.json").json()

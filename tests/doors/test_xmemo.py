@@ -408,6 +408,35 @@ def test_a_team_reads_what_one_of_it_wrote_and_does_not_change_it(served: Any) -
     assert blue.post("/v1/memories/mem:1/forget", json={}).status_code == 404
 
 
+WRITES = [
+    ("POST", "/v1/remember", {"content": "c"}), ("POST", "/v1/update_state", {"content": "c"}),
+    ("POST", "/v1/timeline/events", {"content": "c"}), ("POST", "/v1/reminders", {"content": "c"}),
+    ("POST", "/v1/restart/snapshot", {}), ("PATCH", "/v1/memories/mem:1", {}), ("POST", "/threads", {"summary": "c"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "route", "body"), WRITES)
+def test_a_place_that_can_not_be_is_refused_before_anything_is_written(
+    served: Any, method: str, route: str, body: dict[str, str]
+) -> None:
+    """`%`, all for a filter, is no place; the bucket of temporary memories needs the scope to see them again."""
+    packs = served.packs
+    packs.remember("there before")
+    plain = served.client(packs.create_token("planner", ["memory:read", "memory:write"]).secret)
+    allowed = ["memory:read", "memory:write", "memory:temporary:read"]
+    temporary = served.client(packs.create_token("planner", allowed).secret)
+    for field in ("bucket", "scope", "team_id"):
+        refused = plain.request(method, route, json={**body, field: "%"})
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+    refused = plain.request(method, route, json={**body, "bucket": "temporary"})
+    assert (refused.status_code, refused.json()["detail"]) == (
+        403, "scope: this credential lacks memory:temporary:read",
+    )  # fmt: skip
+    assert packs.count() == 1
+    assert packs.get("mem:1").bucket == "default"
+    assert temporary.request(method, route, json={**body, "bucket": "temporary"}).is_success
+
+
 def test_scopes_are_needed(served: Any) -> None:
     """A token that reads does not write, one that writes does not read; both learn which scope they lack."""
     reading = served.packs.create_token(agent_id="planner", scopes=("memory:read",))
@@ -492,6 +521,20 @@ def test_names_that_clients_call_are_there(served: Any) -> None:
     assert "memory:read" in found["scopes"]
     assert client.post("/api/v1/remember", json={"content": DECISION}).status_code == 201
     assert [one["id"] for one in client.get("/api/v1/recall?query=DuckDB&limit=5").json()["results"]] == ["mem:1"]
+
+
+def test_answers_about_ids_in_a_body_are_described(served: Any) -> None:
+    """What a body names and is not there is a 404, or a 410 for its owner, in fact and in the description."""
+    client = served.client()
+    paths = client.get("/openapi.json").json()["paths"]
+    for route, body in (("/v1/remember", {"content": "x", "supersedes": "mem:9"}),
+                        ("/v1/restart/restore", {"snapshot_id": "mem:9"})):  # fmt: skip
+        assert client.post(route, json=body).status_code == 404
+        assert "404" in paths[route]["post"]["responses"]
+    one = client.post("/v1/restart/snapshot", json={}).json()["id"]
+    client.post(f"/v1/memories/{one}/forget", json={})
+    assert client.post("/v1/restart/restore", json={"snapshot_id": one}).status_code == 410
+    assert "410" in paths["/v1/restart/restore"]["post"]["responses"]
 
 
 def test_lone_surrogates_and_hostile_texts(served: Any) -> None:

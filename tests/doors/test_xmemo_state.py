@@ -304,3 +304,57 @@ def test_a_public_profile_shows_no_more_of_work(served_publicly: Any) -> None:
         "item_status": "open",
         "due_at": "2026-03-05T00:00:00Z",
     }
+
+
+BROKEN: list[Any] = [
+    "text", [1, 2], 5, None, {}, {"active_state": {}}, {"active_state": {"metadata": []}},
+    {"active_state": {"content": 5, "metadata": {"content": 7, "current_task": " "}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("snapshot", BROKEN)
+def test_a_snapshot_that_is_none_restores_no_state(served: Any, snapshot: Any) -> None:
+    """Anybody may write the type and the metadata of a snapshot: it comes back as what it is, and no state with it."""
+    client = served.client()
+    body = {"content": "made by hand", "memory_type": "restart_snapshot", "metadata": {"snapshot": snapshot}}
+    one = client.post("/v1/remember", json=body).json()["id"]
+    told = client.post("/v1/restart/restore", json={"snapshot_id": one})
+    assert (told.status_code, told.json()["restored"], told.json()["state_update"]) == (200, True, None)
+    assert told.json()["snapshot"] == (snapshot if isinstance(snapshot, dict) else {})
+
+
+def test_a_time_that_is_none_closes_no_list(served: Any) -> None:
+    """A reminder whose metadata name no time is one without a time: in lists, snapshots and when it is completed."""
+    client = served.client()
+    client.post("/v1/reminders", json={"content": "first", "due_at": "2026-03-05T00:00:00Z"})
+    body = {"content": "second", "memory_type": "reminder", "status": "open", "bucket": "work"}
+    one = client.post("/v1/remember", json={**body, "metadata": {"due_at": "tomorrow"}}).json()["id"]
+    third = client.post("/v1/reminders", json={"content": "third", "metadata": {"due_at": "soon"}})
+    assert (third.status_code, third.json()["due_at"]) == (201, None)
+    items = client.get("/v1/reminders").json()["items"]
+    assert [(item["content"], item["due_at"]) for item in items] == [
+        ("first", "2026-03-05T00:00:00Z"), ("second", None), ("third", None),
+    ]  # fmt: skip
+    kept = client.post("/v1/restart/snapshot", json={}).json()["snapshot"]["reminders"]
+    assert [item["content"] for item in kept] == ["first", "second", "third"]
+    assert client.post(f"/v1/reminders/{one}/complete", json={}).json()["item_status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("/v1/update_state", {"current_task": "a"}),
+        ("/v1/timeline/events", {"content": "a"}),
+        ("/v1/reminders", {"content": "a"}),
+        ("/v1/restart/snapshot", {}),
+    ],
+)
+def test_what_a_key_wrote_and_was_deleted_is_told(served: Any, route: str, body: dict[str, str]) -> None:
+    """A repeated request for what was forgotten since is a 410, and the description says so."""
+    client = served.client()
+    key = {"Idempotency-Key": "k"}
+    one = client.post(route, json=body, headers=key).json()["id"]
+    assert client.post(f"/v1/memories/{one}/forget", json={}).status_code == 200
+    again = client.post(route, json=body, headers=key)
+    assert (again.status_code, again.json()["code"]) == (410, "gone")
+    assert "410" in client.get("/openapi.json").json()["paths"][route]["post"]["responses"]
