@@ -261,6 +261,8 @@ def _named(value: object, name: str) -> str:
 def _teams(teams: object) -> tuple[str, ...]:
     if isinstance(teams, str | bytes) or not isinstance(teams, Sequence) or len(teams) > _MOST_TEAMS:
         raise InvalidField(f"teams: give a list of at most {_MOST_TEAMS} team ids", field="teams")
+    if "%" in teams:
+        raise InvalidField("teams: % means all teams of a credential and names none", field="teams")
     return tuple(sorted({_named(team, "teams") for team in teams}))
 
 

@@ -246,6 +246,7 @@ def test_threads_see_each_revocation(kit: Any) -> None:
         ({"teams": "red"}, "teams", "list"),
         ({"teams": ["red", ""]}, "teams", "missing"),
         ({"teams": ["a|b"]}, "teams", "one line"),
+        ({"teams": ["red", "%"]}, "teams", "means all"),
         ({"teams": [f"team{n}" for n in range(101)]}, "teams", "100"),
         ({"expires_at": "soon"}, "expires_at", "no time"),
         ({"expires_at": "2026-03-01T12:00:00Z"}, "expires_at", "future"),
