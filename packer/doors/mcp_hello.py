@@ -32,7 +32,11 @@ REPAIRED = f"{NAME}/repaired"
 
 SDK = "mcp"
 SDK_MAJOR = 2  # the tested range is the one of the extra: >=2,<3
+DEEPEST = 100  # levels of a message that reach the SDK, which reads no more than 200
+MOST_DIGITS = 1_000  # of a number that reach it; it reads no more than 4,300
 _LONE = re.compile("[\ud800-\udfff]")
+_LONG = re.compile(rf"[0-9]{{{MOST_DIGITS + 1}}}")
+_TOKEN = re.compile(rf'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{{\]}}]|[0-9]{{{MOST_DIGITS + 1},}}')
 
 
 def require_sdk() -> None:
@@ -91,9 +95,11 @@ def hello(line: str) -> tuple[str, str] | None:
 def readable(line: str) -> str:
     """A line that the SDK can read: lone surrogates in its strings as U+FFFD, and then a mark in `_meta`.
 
-    JSON can write what UTF-8 can not (RFC 8259, section 8.2); the SDK drops such a line without an answer. Anything
-    else comes back unchanged.
+    JSON can write what UTF-8 can not (RFC 8259, section 8.2), nest without an end and write any number; the SDK drops
+    such a line without an answer. So what is nested deeper than 100 levels comes as null and a number ends behind 1,000
+    digits: no argument takes either, and the error names it. Anything else comes back unchanged.
     """
+    line = _shallow(line)
     if "\\ud" not in line and "\\uD" not in line:
         return line
     try:
@@ -108,3 +114,25 @@ def readable(line: str) -> str:
         meta = message["params"].get("_meta")
         message["params"]["_meta"] = {**(meta if isinstance(meta, dict) else {}), REPAIRED: True}
     return json.dumps(message)
+
+
+def _shallow(line: str) -> str:
+    """A line without what is nested too deep or has too many digits; linear, whatever it holds."""
+    if line.count("[") + line.count("{") <= DEEPEST and not _LONG.search(line):
+        return line
+    kept: list[str] = []
+    depth = at = 0
+    for token in _TOKEN.finditer(line):
+        mark = token[0][0]
+        if mark in "[{":
+            depth += 1
+            if depth == DEEPEST + 1:
+                kept.append(f"{line[at : token.start()]}null")
+        elif mark in "]}":
+            if depth == DEEPEST + 1:
+                at = token.end()
+            depth -= 1
+        elif mark != '"' and depth <= DEEPEST:
+            kept.append(line[at : token.start() + MOST_DIGITS])
+            at = token.end()
+    return line if depth else "".join([*kept, line[at:]])  # brackets that do not match are no JSON

@@ -302,6 +302,39 @@ def test_a_line_without_lone_surrogates_is_not_touched() -> None:
     assert readable('["\\udc00"]') == '["\\ufffd"]'
 
 
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ("[" * 300 + "]" * 300, "query: [[[[[["),
+        ('{"a":' * 50_000 + "1" + "}" * 50_000, 'query: {"a": {"a": '),
+        ("1" + "0" * 5_000, "query: 1000000000"),
+    ],
+)
+def test_what_the_sdk_can_not_read_is_answered(wires: Callable[..., Wire], value: str, line: str) -> None:
+    """A23: a value nested without an end or a number without one is refused by name like any other, not passed over."""
+    wire = wires()
+    wire.begin()
+    params = f'{{"name": "recall", "arguments": {{"query": {value}}}}}'
+    wire.send(f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'.encode())
+    told = wire.answer()["result"]["content"][0]["text"]
+    assert told.startswith(line) and told.endswith("... is not text")
+    assert wire.end()[0] == 0
+
+
+def test_only_what_is_too_deep_or_too_long_is_cut() -> None:
+    """Strings keep their brackets and digits, a hundred levels stay, and what is no JSON comes back as it was."""
+    for line in (
+        "[" * 100 + "]" * 100,
+        json.dumps(["[" * 300 + '"\\' + "1" * 5_000] * 3),
+        "[" * 300,
+        "]" * 300 + "[" * 300,
+    ):
+        assert readable(line) == line
+    deep = "[" * 98 + '[1, [2], [[3, "]"], {"a": []}], 4]' + "]" * 98
+    assert readable(deep) == "[" * 98 + "[1, [2], [null, null], 4]" + "]" * 98
+    assert readable(f'{{"a": -{"7" * 1_500}, "b": 2}}') == f'{{"a": -{"7" * 1_000}, "b": 2}}'
+
+
 # ---- at once: J1, ping, cancel
 
 
