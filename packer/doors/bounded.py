@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from context_packs.store.known import PREFIX_FLOOR, normal
 from context_packs.store.records import Record
 
 from ..excerpt import excerpt, preview
@@ -164,9 +165,7 @@ def brief(row: Row, query: str, settings: Settings, count: Count) -> Document:
     if len(content) <= settings.preview_chars and count(content) <= PREVIEW_TOKENS + EXCERPT_TOKENS:
         return row_document(row.record, row.confidence)
     document = row_document(row.record, row.confidence)
-    document["content"] = _narrowed(
-        lambda chars: preview(content, chars)[0], settings.preview_chars, PREVIEW_TOKENS, count
-    )
+    document["content"] = _known_again(content, settings.preview_chars, count)
     if document["content"] == content:
         return document
     document |= {"content_truncated": True, "content_len": len(content)}
@@ -178,6 +177,17 @@ def brief(row: Row, query: str, settings: Settings, count: Count) -> Document:
         document["excerpt"] = _narrowed(cut, settings.excerpt_chars, EXCERPT_TOKENS, count)
         document["excerpt_basis"] = excerpt(row.record, query, row.hits, max(len(document["excerpt"]), 1)).basis
     return document
+
+
+def _known_again(content: str, chars: int, count: Count) -> str:
+    """The preview within the ceiling of tokens, but not so short that, given back as text that the caller has, it would
+    not be known again: decomposed text shrinks when it is compared (NFKC)."""
+    text = _narrowed(lambda most: preview(content, most)[0], chars, PREVIEW_TOKENS, count)
+    most = len(text)
+    while len(normal(text)) < PREFIX_FLOOR and most < chars:
+        most = min(chars, most + most // 2 + 8)
+        text = preview(content, most)[0]
+    return text
 
 
 def _narrowed(cut: Callable[[int], str], chars: int, tokens: int, count: Count) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import Forbidden, InvalidField
+from ..errors import ContextPacksError, Forbidden, InvalidField
 from ..profile import Profile, with_defaults
 from ..request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS, PackRequest
 from ..service import MAX_REFS, ContextPacks
@@ -56,11 +56,33 @@ class Tool:
         agent = arguments.pop("agent_id", memory.viewer.agent_id)
         if agent != memory.viewer.agent_id:
             raise Forbidden("agent_id: this connection speaks for another agent; leave it out", field="agent_id")
-        answer = self.run(memory, arguments)
+        try:
+            answer = self.run(memory, arguments)
+        except ContextPacksError as error:
+            raise self._named(error) from error
         ids = answer.ids or _ids(answer.document or {})
         if not self.structured or answer.document is None:
             return Answer(answer.text, ids=ids)
         return replace(fitting(memory, answer.text, answer.document), ids=ids)
+
+    def _named(self, error: ContextPacksError) -> ContextPacksError:
+        """The error with its field as this tool calls it: the library has names of its own for some."""
+        field = error.field or ""
+        if field in self.arguments["properties"] or _CALLED.get(field) not in self.arguments["properties"]:
+            return error
+        called = _CALLED[field]
+        return type(error)(f"{called}{str(error).removeprefix(field)}", field=called)
+
+
+_CALLED = {
+    "id": "ref",
+    "type": "memory_type",
+    "thread_id": "id",
+    "worker_id": "id",
+    "trigger_id": "id",
+    "start": "cursor",
+}
+"""Names that the library has for what is an argument of a tool under another one."""
 
 
 def _ids(document: Mapping[str, Any]) -> tuple[str, ...]:

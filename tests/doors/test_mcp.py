@@ -1,6 +1,7 @@
 """The MCP door in this process, through the SDK's own client: tools, prompt, records, ceilings and errors."""
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -193,13 +194,18 @@ def test_not_a_number_is_refused_by_name(packs: ContextPacks) -> None:
         ("remember", {"content": "x", "path": "a|b"}, "path: contains '|'"),
         ("remember", {"content": "x", "pinned": "yes"}, "pinned: 'yes' is not true or false"),
         ("forget", {"ref": "mem:1", "mode": "shred"}, "mode: 'shred' is not one of soft_delete, hard_delete, redact"),
-        ("forget", {"ref": "1"}, "id: '1' is not an id like mem:1 or ep:1"),
-        ("forget", {"ref": "mem:7"}, "id: there is no record mem:7"),
+        ("remember", {"content": "x", "memory_type": "a|b"}, "memory_type: contains '|'"),
+        ("get_chain", {"id": "thr_x"}, "id: there is no record thr_x"),
+        ("get_chain", {"id": "trg_x", "part": "payload"}, "id: there is no record trg_x"),
+        ("forget", {"ref": "1"}, "ref: '1' is not an id like mem:1 or ep:1"),
+        ("forget", {"ref": "mem:7"}, "ref: there is no record mem:7"),
     ],
 )
 def test_every_tool_names_the_field_at_fault(door: Door, tool: str, arguments: dict[str, Any], line: str) -> None:
-    """The same class of error and the same form of line from every tool."""
-    assert door.refused(tool, **arguments).startswith(line)
+    """The same form of line from every tool, by the name that the argument has there; so in the metadata."""
+    result = door.call(tool, **arguments)
+    assert result.is_error and text_of(result).startswith(line)
+    assert (result.meta or {})["context-packs/error"]["field"] == line.partition(":")[0]
 
 
 def test_no_rows_asked_for_are_no_rows(door: Door) -> None:
@@ -298,6 +304,17 @@ def test_c4_a_row_is_a_preview_with_the_passages_that_match(door: Door) -> None:
     assert (row["content_truncated"], row["content_len"], row["id"]) == (True, len(text), "chat-7")
     assert door.document("get_contents", refs=[row["ref"]])["messages"][0]["content"] == text
     again = door.document("recall", query="restores", exclude_contents=[row["content"]])
+    assert again == {"messages": [], "excluded": 1}
+
+
+def test_a_preview_of_decomposed_text_is_known_again(door: Door) -> None:
+    """Three characters of decomposed Korean are one when compared: a preview stays long enough to be given back."""
+    text = unicodedata.normalize("NFD", "회의는 매주 화요일 오전 열 시에 시작하고 장소는 삼층 회의실입니다. " * 20)
+    door.packs.remember(text)
+    (row,) = door.document("recall", query="회의")["messages"]
+    assert text.startswith(row["content"]) and len(row["content"]) < 150
+    assert len(unicodedata.normalize("NFC", row["content"])) >= 32
+    again = door.document("recall", query="회의", exclude_contents=[row["content"]])
     assert again == {"messages": [], "excluded": 1}
 
 
@@ -509,7 +526,7 @@ def test_forget_hides_or_erases(door: Door) -> None:
     assert door.document("forget", ref="mem:1") == {"id": "mem:1", "status": "soft_delete"}
     assert door.document("recall", query="backups") == {"messages": []}
     result = door.call("forget", ref="mem:1")
-    assert text_of(result) == "id: record mem:1 was deleted"
+    assert text_of(result) == "ref: record mem:1 was deleted"
     assert (result.meta or {})["context-packs/error"]["code"] == "gone"
 
 
