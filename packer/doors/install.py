@@ -131,20 +131,22 @@ def edited(text: str, host: str, wanted: Mapping[str, dict[str, Any] | None], sh
         text = "{}\n"
     hooks = _hooks(text, shown)
     ours = re.compile(rf"context[-_]packs.*\shook\s+{re.escape(host)}\s", re.DOTALL)
-    changed = {}
-    for event, handler in wanted.items():
-        groups = (hooks or {}).get(event, [])
-        if not isinstance(groups, list):
+    for event in wanted:
+        if not isinstance((hooks or {}).get(event, []), list):
             raise InvalidField(f"file: hooks.{event} in {shown} is not a list: repair it first", field="file")
-        after = _with(groups, handler, ours)
-        if after != groups:
-            changed[event] = after
     if hooks is None:
-        return mark + (_put(text, (), "hooks", changed) if changed else text)
-    for event, groups in changed.items():
-        text = _put(text, ("hooks",), event, groups or None)
-    if changed and hooks and not _hooks(text, shown):
-        text = _put(text, (), "hooks", None)
+        new = {event: [{"hooks": [handler]}] for event, handler in wanted.items() if handler is not None}
+        return mark + (_put(text, (), "hooks", new) if new else text)
+    for event, handler in wanted.items():
+        edits = _edits(hooks.get(event), handler, ours)
+        for path, value in reversed(edits):
+            where = ("hooks", event, *path)
+            text = _put(text, where[:-1], where[-1], value)
+        hooks = _hooks(text, shown) or {}
+        if edits and not hooks[event]:
+            text = _put(text, ("hooks",), event, None)
+            if len(hooks) == 1:
+                text = _put(text, (), "hooks", None)
     return mark + text
 
 
@@ -166,46 +168,58 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _with(groups: list[Any], handler: dict[str, Any] | None, ours: re.Pattern[str]) -> list[Any]:
-    """The groups of an event with our handler once: where it stood, with what the user changed of it, else behind."""
-    result: list[Any] = []
+def _edits(
+    groups: list[Any] | None, handler: dict[str, Any] | None, ours: re.Pattern[str]
+) -> list[tuple[tuple[str | int, ...], Any]]:
+    """What to set in the groups of an event (None: there is no list yet), or to take out (None), by path, in the order
+    of the text: our handler stands once, where it stood, with what the user changed of it, else in a group behind."""
+    found: list[tuple[tuple[str | int, ...], Any]] = []
     placed = handler is None
-    for group in groups:
+    for at, group in enumerate(groups or []):
         if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
-            result.append(group)
             continue
-        kept = []
-        for one in group["hooks"]:
+        gone: list[int] = []
+        for number, one in enumerate(group["hooks"]):
             command = one.get("command") if isinstance(one, dict) else None
             if not isinstance(command, str) or not ours.search(f"{command} "):
-                kept.append(one)
-            elif handler is not None and not placed:
-                kept.append({**one, "command": handler["command"]})
-                placed = True
-        if kept or not group["hooks"]:
-            result.append({**group, "hooks": kept})
-    return result if placed else [*result, {"hooks": [handler]}]
+                continue
+            if handler is None or placed:
+                gone.append(number)
+                continue
+            placed = True
+            if command != handler["command"]:
+                found.append(((at, "hooks", number, "command"), handler["command"]))
+        if gone and len(gone) == len(group["hooks"]):
+            found.append(((at,), None))
+        else:
+            found += [((at, "hooks", number), None) for number in gone]
+    if not placed:
+        found.append(((), [{"hooks": [handler]}]) if groups is None else ((len(groups),), {"hooks": [handler]}))
+    return found
 
 
 # ---- editing JSON as text
 
 
 class _Member(NamedTuple):
-    key: str
-    start: int  # of the key
+    key: str | int
+    start: int  # of the key, in a list of the value
     value: int  # of the value
     end: int
 
 
 def _members(text: str, at: int) -> tuple[list[_Member], int]:
-    """Members of the object that begins at `at` in a valid JSON text, and where its closing brace stands."""
-    found = []
+    """Members of the object or list that begins at `at` in a valid JSON text, and where it is closed."""
+    found: list[_Member] = []
+    named = text[at] == "{"
     at = _past(text, at + 1)
-    while text[at] != "}":
-        key, end = _DECODE(text, at)
-        value = _past(text, _past(text, end) + 1)
-        _, end = _DECODE(text, value)
-        found.append(_Member(key, at, value, end))
+    while text[at] not in "}]":
+        key, start = len(found), at
+        if named:
+            key, end = _DECODE(text, at)
+            at = _past(text, _past(text, end) + 1)
+        _, end = _DECODE(text, at)
+        found.append(_Member(key, start, at, end))
         at = _past(text, end)
         if text[at] == ",":
             at = _past(text, at + 1)
@@ -218,8 +232,8 @@ def _past(text: str, at: int) -> int:
     return blank.end()
 
 
-def _put(text: str, path: tuple[str, ...], key: str, value: Any) -> str:
-    """The text with one member of the object at `path` set, added behind the others, or (None) taken out."""
+def _put(text: str, path: tuple[str | int, ...], key: str | int, value: Any) -> str:
+    """The text with one member of the object or list at `path` set, added behind the others, or (None) taken out."""
     at = _past(text, 0)
     for name in path:  # of equal names the last one counts, as it does for a reader
         at = next(member.value for member in reversed(_members(text, at)[0]) if member.key == name)
@@ -239,7 +253,7 @@ def _put(text: str, path: tuple[str, ...], key: str, value: Any) -> str:
     said = _said(value, unit if on_lines else None).replace("\n", margin)
     if there is not None:
         return text[: members[there].value] + said + text[members[there].end :]
-    member = f"{json.dumps(key)}: {said}"
+    member = said if isinstance(key, int) else f"{json.dumps(key)}: {said}"
     if not members:
         return f"{text[: at + 1]}{margin}{member}{end_of_line}{unit * len(path)}{text[close:]}"
     end = members[-1].end

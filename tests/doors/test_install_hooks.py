@@ -188,6 +188,39 @@ def test_everything_else_keeps_its_bytes() -> None:
     assert edited(text, "claude-code", {"SessionStart": None, "SessionEnd": None}, "f") == KEPT
 
 
+OTHERS = (
+    '{\n  "hooks": {\n    "SessionStart": [\n      {"matcher":"x", "hooks": [{"command":"a"}]}\n    ]\n  }\n}',
+    '{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"a"}]}, 1.0],"X":[]},"k":"}{"}\n',
+    '{\r\n\t"hooks": {\r\n\t\t"SessionStart": [ "\\ud800", {"hooks" : [ ]} ]\r\n\t}\r\n}',
+)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_hooks_of_others_at_the_same_event_keep_their_bytes(text: str) -> None:
+    """Ours comes behind them as text and goes as text: nothing of theirs is written anew."""
+    result = edited(text, "claude-code", {"SessionStart": HANDLER}, "f")
+    before, after = json.loads(text)["hooks"]["SessionStart"], json.loads(result)["hooks"]["SessionStart"]
+    assert after == [*before, {"hooks": [HANDLER]}]
+    cut = next(at for at, (old, new) in enumerate(zip(text, result, strict=False)) if old != new)
+    assert result[:cut] + result[cut + len(result) - len(text) :] == text
+    assert edited(result, "claude-code", {"SessionStart": None}, "f") == text
+
+
+def test_only_our_own_command_is_renewed() -> None:
+    """In a group that is shared, with the bytes around it; taken out, the others of the group stay as they are."""
+    line = '{{"hooks":{{"SessionStart":[{{"hooks":[{{"command":"a"}},{}{{"command":"b"}}]}}]}}}}'
+    ours = '{{"timeout":6e1,"command":"{}"}},'
+    old, new = ours.format("/old/context-packs hook claude-code session-start"), ours.format(HANDLER["command"])
+    assert edited(line.format(old), "claude-code", {"SessionStart": HANDLER}, "f") == line.format(new)
+    assert edited(line.format(old), "claude-code", {"SessionStart": None}, "f") == line.format("")
+
+
+def test_an_empty_list_of_somebody_else_stays() -> None:
+    """Where nothing of ours is taken out nothing is changed."""
+    text = '{"hooks": {"SessionStart": [], "Stop": []}}'
+    assert edited(text, "claude-code", {"SessionStart": None}, "f") == text
+
+
 FORMS = (
     '{"a": 1}',
     "{}",
@@ -271,6 +304,8 @@ def test_on_a_terminal_it_asks(home: Path, said: bytes, code: int, written: bool
         command = [COMMAND, "install-hooks", "claude-code"]
         ran = subprocess.run(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, check=False)
         told = os.read(ours, 10_000)
+        while b"[y/N]" not in told:  # a read may give the echo of the answer alone
+            told += os.read(ours, 10_000)
     finally:
         os.close(ours)
         os.close(theirs)
