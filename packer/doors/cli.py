@@ -13,7 +13,20 @@ import click
 from ..errors import ContextPacksError, InvalidField
 from .cli_chain import thread, trigger, worker
 from .cli_server import serve, token
-from .console import WHOLE, Globals, Group, as_path, leave, progress, run, say, say_json, shown, standard_input
+from .console import (
+    WHOLE,
+    Globals,
+    Group,
+    as_path,
+    drop_output,
+    leave,
+    progress,
+    run,
+    say,
+    say_json,
+    shown,
+    standard_input,
+)
 
 if TYPE_CHECKING:
     from context_packs.store.records import Record
@@ -352,7 +365,11 @@ def hook(state: Globals, /, host: str, event: str, foreground: bool) -> None:
     store = None if state.store is None else as_path(state.store)
     answer, fault = run_hook(host, event, standard_input, store, state.agent, foreground=foreground)
     if answer:
-        say(answer)
+        try:
+            say(answer)
+        except OSError as error:  # a full disk behind stdout is no fault of the session either
+            fault = f"stdout: {error.strerror}"
+            drop_output()
     if fault:
         state.note(f"context-packs hook: {fault}")
 

@@ -135,10 +135,15 @@ def say_bytes(body: bytes) -> None:
         _reader_left()
 
 
-def _reader_left() -> NoReturn:
+def drop_output() -> None:
+    """From now on stdout leads nowhere, also for what is written at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())  # for what is written at exit
+    os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+def _reader_left() -> NoReturn:
+    drop_output()
     raise SystemExit(0) from None
 
 

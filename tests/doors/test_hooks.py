@@ -389,6 +389,17 @@ def test_an_unknown_event_never_fails_a_session(run: Run, argv: tuple[str, ...])
     assert run("hook", *argv, "--quiet", stdin=b"{}").err == ""
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a file that is full")
+def test_an_answer_that_can_not_be_written_never_fails_a_session(store: Path, project: Path) -> None:
+    """A full disk behind stdout: exit code 0 and one line."""
+    fill(store, {"content": "We deploy on Fridays."})
+    command = [str(Path(sys.executable).with_name("context-packs")), "hook", "claude-code", "session-start"]
+    with open("/dev/full", "wb") as full:
+        stdin = json.dumps({"cwd": str(project), "source": "startup"})
+        ran = subprocess.run(command, input=stdin, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "context-packs hook: stdout: No space left on device\n")
+
+
 def test_c5_odd_prompts_are_searched_or_passed_over(run: Run, store: Path, project: Path) -> None:
     """C5: huge prompts, lone surrogates, NUL and markers in a prompt or a path are input like any other."""
     fill(store, {"content": "The billing service listens on port 9."})
