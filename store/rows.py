@@ -214,6 +214,8 @@ def invalid(error: ValidationError) -> InvalidField:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         message = "is not a known field"
+    elif first["type"] in ("too_long", "string_too_long"):
+        message = f"is longer than {first['ctx']['max_length']} characters: shorten it"
     return InvalidField(message if message.startswith(f"{name}:") else f"{name}: {message}", field=name)
 
 

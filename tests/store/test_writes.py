@@ -312,3 +312,12 @@ def test_what_was_forgotten_does_not_come_back_by_itself(kit: Any) -> None:
             written = kit.write(store, content, **fields)
             assert (written.id, written.created, written.notes) == ("mem:1", False, (FORGOTTEN,))
         assert kit.find(store, "secret") == []
+
+
+def test_a_label_that_is_too_long_says_how_long_it_may_be(kit: Any) -> None:
+    """Path, key and title have 512 characters at most; the error names the field and the limit in plain words."""
+    store = kit.store()
+    for field in ("path", "idempotency_key", "title"):
+        with pytest.raises(InvalidField, match=rf"^{field}: is longer than 512 characters: shorten it$"):
+            kit.write(store, "x", **{field: "x" * 513})
+        kit.write(store, f"with {field}", **{field: "x" * 512})
