@@ -3,8 +3,8 @@
     python tests/bench/server.py [--records 100000] [--clients 8] [--seconds 10] [--requests 0] [--json FILE]
 
 `context-packs serve` runs in a process of its own over made-up records (90 words, natural word frequencies); the
-clients are connections that are kept open, each with one request under way, in this process. Every pack asks another
-question, every read another id. The last row asks only who is calling, which reads no memory: what the server costs
+clients are connections that are kept open, each with one request under way, in this process. A pack asks one of 4,000
+questions and a read names any id, so that hardly anything comes twice; "again" rows draw from 200 of either. The last row asks only who is calling, which reads no memory: what the server costs
 without the store. `--requests N` goes on until N packs and reads are answered and shows how the memory grows.
 """
 
@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from synthetic import Writer
 
 AGENT = "bench"
 QUESTIONS = 4000
+AGAIN = 200
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
 
 
@@ -108,18 +110,24 @@ def requests(token: str, size: int) -> dict[str, Callable[[], bytes]]:
     texts = Writer(1).queries(QUESTIONS, size)
     common = f"Host: localhost\r\nX-API-Key: {token}\r\n"
 
-    def pack() -> bytes:
-        body = json.dumps({"query": chance.choice(texts), "max_items": 8, "max_tokens": 1500}).encode()
+    def pack(among: int = QUESTIONS) -> bytes:
+        body = json.dumps({"query": texts[chance.randrange(among)], "max_items": 8, "max_tokens": 1500}).encode()
         head = f"POST /v1/recall/context HTTP/1.1\r\n{common}Content-Type: application/json\r\n"
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
-    def read() -> bytes:
-        return f"GET /v1/memories/mem:{chance.randint(1, size)} HTTP/1.1\r\n{common}\r\n".encode()
+    def read(among: int = size) -> bytes:
+        return f"GET /v1/memories/mem:{chance.randint(1, among)} HTTP/1.1\r\n{common}\r\n".encode()
 
     def who() -> bytes:
         return f"GET /v1/auth/token/validate HTTP/1.1\r\n{common}\r\n".encode()
 
-    return {"recall/context": pack, "memories/{id}": read, "auth/token/validate": who}
+    return {
+        "recall/context": pack,
+        "recall/context again": partial(pack, AGAIN),
+        "memories/{id}": read,
+        "memories/{id} again": partial(read, AGAIN),
+        "auth/token/validate": who,
+    }
 
 
 def within(seconds: float) -> Callable[[], bool]:
