@@ -224,6 +224,8 @@ def _find(session: Session, sql: str, one: str, kind: Kind, viewer: Viewer, sigh
     """The row of a named record of a kind, its key first and its owner last; raises InvalidField, NotFound, Gone."""
     assert_kind(one, kind)
     rows = sight.rows(session, sql, hash=name_hash(one), named=one)
+    passed = reads.another_meant(session, {row[0]: (one, row[-1]) for row in rows}, viewer)
+    rows = [row for row in rows if row[0] not in passed]
     if not rows:
         raise reads.absent(session, one, viewer, f"{kind}_id")
     return min([row for row in rows if row[-1] == viewer.agent_id] or rows)
@@ -233,6 +235,8 @@ def _whole(session: Session, one: str, kind: Kind, viewer: Viewer, sight: reads.
     """Key and record; raises as `_find`."""
     assert_kind(one, kind)
     found = reads.by_names(session, [one], viewer, sight)
+    for passed in reads.another_meant(session, {key: (one, got.agent_id) for key, got in found.items()}, viewer):
+        del found[passed]
     if not found:
         raise reads.absent(session, one, viewer, f"{kind}_id")
     key = min(found, key=lambda key: (found[key].agent_id != viewer.agent_id, key))

@@ -121,7 +121,7 @@ class _Stored:
                 f"trigger_id: {own.name} was deleted, and no id is used again: take another", field="trigger_id"
             )
         beside = any(known.thread == spot.key for known in named)
-        if own is not None or beside or reads.by_ids(self._session, [named[0].name], arrival.viewer, self._now):
+        if own is not None or beside or reads.name_was_seen(self._session, named[0].name, arrival.viewer, self._now):
             raise taken(named[0].name, "trigger_id")
         return None
 

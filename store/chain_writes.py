@@ -155,7 +155,8 @@ def by_name(session: Session, names: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 def _named(session: Session, name: str | None, viewer: Viewer, now: datetime, field: str) -> Known | None:
-    """The agent's own record of a given name, deleted or not; raises Conflict where the viewer sees another's."""
+    """The agent's own record of a given name, deleted or not; raises Conflict where the viewer sees another's,
+    or could before that was deleted."""
     if name is None:
         return None
     own = [Known(*row) for row in by_name(session, [name]) if row[2] == viewer.agent_id]
@@ -163,7 +164,7 @@ def _named(session: Session, name: str | None, viewer: Viewer, now: datetime, fi
         if own[0].deleted:
             raise Conflict(f"{field}: {name} was deleted, and no id is used again: take another", field=field)
         return own[0]
-    if reads.by_ids(session, [name], viewer, now):
+    if reads.name_was_seen(session, name, viewer, now):
         raise taken(name, field)
     return None
 
@@ -193,7 +194,8 @@ def spots(session: Session, names: Sequence[str], viewer: Viewer, now: datetime,
     rows = reads.sight(viewer, now).rows(
         session, "spots", hashes=[name_hash(name) for name in names], names=list(names)
     )
-    seen = {name: Spot(*rest) for name, *rest in rows}
+    passed = reads.another_meant(session, {key: (name, owner) for name, owner, key, *_ in rows}, viewer)
+    seen = {name: Spot(*rest) for name, _, *rest in rows if rest[0] not in passed}
     return [seen[name] if name in seen else reads.absent(session, name, viewer, field) for name in names]
 
 

@@ -153,13 +153,16 @@ def by_keys(
 def by_ids(session: Session, ids: Sequence[str], viewer: Viewer, now: datetime) -> dict[str, Record]:
     """Visible records by id; malformed ids and what is not visible are absent.
 
-    Where two agents have given the same name, the viewer's own record is meant, else the one that was there first.
+    Where two agents have given the same name, the viewer's own record is meant, else the one that was there first; see
+    `another_meant` for what that was.
     """
     numbered = [key_of(*one) for one in map(parse_id, ids) if one]
     found = by_keys(session, numbered, viewer, now)
     names = [one for one in ids if parse_name(one)]
     if names:
-        found |= by_names(session, names, viewer, sight(viewer, now))
+        named = by_names(session, names, viewer, sight(viewer, now))
+        others = {key: (one.id, one.agent_id) for key, one in named.items()}
+        found |= {key: named[key] for key in named.keys() - another_meant(session, others, viewer)}
     chosen: dict[str, Record] = {}
     for key in sorted(found):
         record = found[key]
@@ -176,6 +179,32 @@ def by_names(session: Session, names: Sequence[str], viewer: Viewer, where: Wher
     else:
         rows = where.also("by_name").rows(session, "fetch", hashes=hashes, names=list(names))
     return _records(session, rows, viewer)
+
+
+def another_meant(session: Session, found: Mapping[int, tuple[str, str]], viewer: Viewer) -> set[int]:
+    """Of records found by name (key → name, owner), those whose name has meant another one to the viewer: a deleted one
+    of its own, or of its teams that was there first. A name never comes to mean something else by that."""
+    others = {key: name for key, (name, owner) in found.items() if owner != viewer.agent_id}
+    if not others:
+        return set()
+    gone = gone_names(session, sorted(set(others.values())), viewer)
+    return {
+        key
+        for key, name in others.items()
+        if any(name == was and (owner == viewer.agent_id or old < key) for old, was, owner in gone)
+    }
+
+
+def gone_names(session: Session, names: Sequence[str], viewer: Viewer) -> list[tuple[int, str, str]]:
+    """Key, name and owner of deleted records of these names that the viewer had or could see in its teams."""
+    hashes = [name_hash(name) for name in names]
+    params = {"hashes": hashes, "names": list(names), "agent": viewer.agent_id, "teams": list(viewer.teams)}
+    return session.rows(query("deleted_names"), params)
+
+
+def name_was_seen(session: Session, name: str, viewer: Viewer, now: datetime) -> bool:
+    """Whether a name means something to a viewer, or did before that was deleted: it is not given again then."""
+    return bool(by_names(session, [name], viewer, sight(viewer, now)) or gone_names(session, [name], viewer))
 
 
 def own_key(session: Session, one: str | None, agent: str) -> int | None:

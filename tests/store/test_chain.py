@@ -550,3 +550,34 @@ def test_a_name_that_two_gave_means_ones_own(kit: Any) -> None:
     assert [(row.ref, row.content) for row in mate.recall("zebra")] == [("thr_x", "zebra notes of the mate")]
     assert [item.id for item in mate.recall_context("").items] == ["thr_x"]
     assert kit.packs("third", "red").get_thread("thr_x").summary == "zebra plan of the team"
+
+
+@pytest.mark.parametrize("mode", ["soft_delete", "hard_delete"])
+def test_a_name_never_comes_to_mean_something_else(kit: Any, mode: str) -> None:
+    """What an agent had, or saw in its teams, under a name is what the name means to it, also when that is deleted:
+    another record of that name is not read by it, and nobody who could see it gives it again."""
+    planner, mate = kit.packs("planner", "red"), kit.packs("mate", "red")
+    both, blue = kit.packs("third", "red", "blue"), kit.packs("fourth", "blue")
+    mate.create_thread("of the mate alone", thread_id="thr_x")
+    planner.create_thread("of red", thread_id="thr_x", team_id="red")
+    planner.add_trigger("thr_x", "ci", trigger_id="trg_x", summary="of red")
+    blue.create_thread("of blue", thread_id="thr_x", team_id="blue")
+    assert (mate.get_thread("thr_x").summary, both.get_thread("thr_x").summary) == ("of the mate alone", "of red")
+    mate.forget("thr_x", mode)
+    for read in (mate.get_thread, mate.get, mate.thread_events):
+        with pytest.raises(Gone):
+            read("thr_x")
+    planner.forget("trg_x", mode)
+    planner.forget("thr_x", mode)
+    for read in (both.get_thread, both.get, both.thread_events):
+        with pytest.raises(NotFound):
+            read("thr_x")
+    with pytest.raises(NotFound):
+        both.add_trigger("thr_x", "ci", summary="into which?")
+    with pytest.raises(Conflict):
+        both.create_thread("once more", thread_id="thr_x")
+    other = both.create_thread("another").id
+    with pytest.raises(Conflict):
+        both.add_trigger(other, "ci", trigger_id="trg_x", summary="once more")
+    assert blue.get_thread("thr_x").summary == "of blue"
+    assert kit.packs("stranger").create_thread("mine", thread_id="thr_x").created
