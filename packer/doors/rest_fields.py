@@ -121,11 +121,12 @@ def assert_place(caller: Caller, given: Mapping[str, Any]) -> None:
     Raises InvalidField for `%`, which filters take for all and which is no place, and Forbidden for somebody else's
     team and, without the scope to read it again, for the bucket of temporary memories.
     """
-    for name in ("team_id", "bucket", "scope", "path"):
-        if given.get(name) == "%":
+    named = {name: str(given.get(name) or "").strip() for name in ("team_id", "bucket", "scope", "path")}
+    for name, value in named.items():  # white space around it is no part of it when it is kept either
+        if value == "%":
             raise InvalidField(f"{name}: % means all and is no place to write to", field=name)
     assert_team(caller, given.get("team_id"))
-    if given.get("bucket") == TEMPORARY_BUCKET:
+    if named["bucket"] == TEMPORARY_BUCKET:
         caller.need(TEMPORARY)
 
 
