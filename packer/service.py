@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from .pack import Pack, build
 from .profile import load_profile, with_defaults
 from .render import render as render_pack
 from .request import PackRequest, parse_request
+from .secrecy import MASKED, SECRETS, guarded
 from .tokens import DEFAULT as DEFAULT_ENCODING
 from .tokens import TokenCounter, token_counter
 
@@ -53,6 +55,7 @@ class Settings:
     preview_chars: int
     excerpt_chars: int
     embedder: str
+    secrets: str = "keep"
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -64,6 +67,7 @@ class Settings:
             preview_chars=_number("CONTEXT_PACKS_PREVIEW_CHARS", 500),
             excerpt_chars=_number("CONTEXT_PACKS_EXCERPT_CHARS", 800),
             embedder=os.environ.get("CONTEXT_PACKS_EMBEDDER") or "auto",
+            secrets=_one_of("CONTEXT_PACKS_SECRETS", SECRETS),
         )
 
 
@@ -71,6 +75,13 @@ def _default_store() -> Path:
     from platformdirs import user_data_path  # only where no path is given
 
     return user_data_path("context-packs") / "memory.duckdb"
+
+
+def _one_of(name: str, known: Sequence[str]) -> str:
+    value = os.environ.get(name) or known[0]
+    if value not in known:
+        raise InvalidField(f"{name}: {value[:40]!r} is not one of {', '.join(known)}", field=name)
+    return value
 
 
 def _number(name: str, default: int) -> int:
@@ -296,7 +307,22 @@ class ContextPacks(Chained):
         """The same, yielding the results of each batch once it is kept."""
         if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
             raise InvalidField("records: give an iterable of objects in the JSON Lines form", field="records")
-        return self._store.remember_batches((_renamed(record) for record in records), self.viewer)
+        if self.settings.secrets == "keep":
+            return self._store.remember_batches(map(_renamed, records), self.viewer)
+        return self._remember_guarded(records)
+
+    def _remember_guarded(self, records: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
+        masked: deque[bool] = deque()
+
+        def looked_through() -> Iterator[Mapping[str, Any]]:
+            for record in records:
+                given = _renamed(record)
+                kept = guarded(given, self.settings.secrets)
+                masked.append(kept is not given)
+                yield kept
+
+        for batch in self._store.remember_batches(looked_through(), self.viewer):
+            yield [replace(one, notes=(*one.notes, MASKED)) if masked.popleft() else one for one in batch]
 
     def import_file(
         self,
@@ -322,7 +348,8 @@ class ContextPacks(Chained):
         `metadata` and `source` are merged, unless `merge` is false. Nothing is written where nothing changes. Raises
         InvalidField, NotFound, Gone, Conflict.
         """
-        return self._store.revise(ref, _renamed(changes), self.viewer, merge=merge, replay=idempotency_key)
+        changed = guarded(_renamed(changes), self.settings.secrets)
+        return self._store.revise(ref, changed, self.viewer, merge=merge, replay=idempotency_key)
 
     def embed_pending(self) -> int:
         """Vectors for all passages that lack one, everybody's; the number made, 0 without an embedder.

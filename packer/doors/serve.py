@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 GRACE = 20  # seconds that requests may still take after the server was told to stop
 KEEP_ALIVE = 30  # seconds for which a connection without a request stays open
 NEEDED = ("fastapi", "uvicorn")
+GARBAGE = 50_000  # new objects after which the youngest are looked through
 WILDCARDS = frozenset(("0.0.0.0", "::"))
 
 _log = logging.getLogger("context_packs.server")
@@ -117,12 +119,19 @@ def _run(server: uvicorn.Server, listening: socket.socket, started: Callable[[],
         server.should_exit = True
 
     kept = {one: signal.signal(one, stop) for one in (signal.SIGINT, signal.SIGTERM)}
+    thresholds = gc.get_threshold()
     try:
+        # What is loaded stays: looking through it for garbage again and again would stop every request for 50 ms.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(GARBAGE, 20, 100)
         started()  # the socket listens: who comes now waits until the first request is taken
         _log.info("started")
         server.run(sockets=[listening])
         _log.info("stopped")
     finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
         for one, handler in kept.items():
             signal.signal(one, handler)
 

@@ -4,8 +4,9 @@
 
 `context-packs serve` runs in a process of its own over made-up records (90 words, natural word frequencies); the
 clients are connections that are kept open, each with one request under way, in this process. A pack asks one of 4,000
-questions and a read names any id, so that hardly anything comes twice; "again" rows draw from 200 of either. The last row asks only who is calling, which reads no memory: what the server costs
-without the store. `--requests N` goes on until N packs and reads are answered and shows how the memory grows.
+questions and a read names any id, so that hardly anything comes twice; "again" rows draw from 200 of either. The last
+row asks only who is calling, which reads no memory: what the server costs without the store. `--requests N` goes on
+until N packs and reads are answered and shows how the memory grows.
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from context_packs.packer import ContextPacks
+from context_packs.packer.errors import InvalidField
+
 PROFILES = ("public", "kernel", "session_start")
 KEY = "AKIA" + "Q7" * 8  # the form of a real key; none
 
@@ -340,6 +343,47 @@ def test_l6_a_question_in_one_project_is_answered_from_it_alone(servers: Callabl
     assert len({item["id"] for item in found}) == 4
     nothing = client.post("/v1/recall/context", json={"query": "When is the deploy?", "scope": "project:/c"}).json()
     assert (nothing["items"], nothing["coverage"]["empty_filter"]) == ([], "scope")
+
+
+@pytest.mark.parametrize("how", ["mask", "refuse"])
+def test_l14_secrets_are_masked_or_refused_on_write(
+    servers: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """By CONTEXT_PACKS_SECRETS, on every way in: a new memory, a change of one, over REST and MCP; what was done is said.
+    A text without a secret is stored as it is."""
+    monkeypatch.setenv("CONTEXT_PACKS_SECRETS", how)
+    served = servers()
+    plain = served.client.post("/v1/remember", json={"content": "The deploy key is in the safe."}).json()
+    text = f"The deploy key is {KEY} for the shop."
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+               "params": {"name": "remember", "arguments": {"content": f"Again: {text}"}}}  # fmt: skip
+    accept = {"Accept": "application/json, text/event-stream"}
+    answers = [
+        served.client.post("/v1/remember", json={"content": text}),
+        served.client.patch(f"/v1/memories/{plain['id']}", json={"content": f"{text} Changed."}),
+    ]
+    over_mcp = served.client.post("/mcp", json=message, headers=accept).json()["result"]
+    if how == "refuse":
+        for answer in answers:
+            assert (answer.status_code, answer.json()["field"]) == (422, "content")
+            assert KEY not in answer.text
+        assert over_mcp["isError"] and KEY not in json.dumps(over_mcp)
+        assert served.packs.count() == 1
+        assert served.packs.get(plain["id"]).content == "The deploy key is in the safe."
+    else:
+        assert [answer.status_code for answer in answers] == [201, 200]
+        assert answers[0].json()["notes"] == ["what looks like a secret was masked"]
+        assert "what looks like a secret was masked" in over_mcp["content"][0]["text"]
+        contents = [row.content for row in served.packs.search_memory("*", 10)]
+        assert len(contents) == 3 and not any(KEY in one for one in contents)
+        assert all("The deploy key is" in one and "for the shop." in one for one in contents)
+
+
+def test_an_unknown_way_with_secrets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting is named in the error, with what it may be."""
+    monkeypatch.setenv("CONTEXT_PACKS_SECRETS", "perhaps")
+    with pytest.raises(InvalidField, match=r"^CONTEXT_PACKS_SECRETS: 'perhaps' is not one of keep, mask, refuse$"):
+        ContextPacks.open(":memory:", "planner")
 
 
 def test_l14_secrets_are_masked_where_that_is_asked_for(

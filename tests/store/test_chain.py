@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_packs.packer import ContextPacks
@@ -265,6 +265,7 @@ def test_a_cursor_outlives_a_killed_writer(kit: Any) -> None:
         assert packs.payload(one).body.startswith(b"body ")
 
 
+@settings(max_examples=30, deadline=None)
 @given(gone=st.sets(st.integers(0, 11)), limit=st.integers(1, 5), stop=st.integers(0, 3))
 def test_deleted_events_break_no_cursor(gone: set[int], limit: int, stop: int) -> None:
     """Events that are deleted between two pages, the one under the cursor too, are skipped and no other is."""
