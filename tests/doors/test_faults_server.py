@@ -349,7 +349,7 @@ def test_l6_a_question_in_one_project_is_answered_from_it_alone(servers: Callabl
 def test_l14_secrets_are_masked_or_refused_on_write(
     servers: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """By CONTEXT_PACKS_SECRETS, on every way in: a new memory, a change of one, over REST and MCP; what was done is said.
+    """By CONTEXT_PACKS_SECRETS on every way in: a new memory, a change of one, over REST and MCP; it is told.
     A text without a secret is stored as it is."""
     monkeypatch.setenv("CONTEXT_PACKS_SECRETS", how)
     served = servers()
