@@ -186,7 +186,9 @@ def newest(session: Session, filters: Filters, viewer: Viewer, now: datetime, *,
     where = reads.choice(viewer, now, filters)
     by_time = replace(where, flags=where.flags | {ordering.flag_of(filters, "desc", "updated_at")})
     rows = _unshadowed(
-        [_Row(key, 0, name, own, (0, 0), 0.0, 1.0) for key, name, own in by_time.rows(session, "newest", limit=limit)]
+        session,
+        [_Row(key, 0, name, own, (0, 0), 0.0, 1.0) for key, name, own in by_time.rows(session, "newest", limit=limit)],
+        viewer,
     )
     plan: dict[str, Any] = {
         "mode": "newest",
@@ -219,8 +221,11 @@ class _Row:
         self.id = id_of(self.key, self.name)
 
 
-def _unshadowed(rows: list[_Row]) -> list[_Row]:
+def _unshadowed(session: Session, rows: list[_Row], viewer: Viewer) -> list[_Row]:
     """Where two agents gave the same name, the row that the id stands for: see reads.by_ids."""
+    of_others = {row.key: (row.name, "") for row in rows if row.name is not None and not row.own}
+    if of_others and (passed := reads.another_meant(session, of_others, viewer)):
+        rows = [row for row in rows if row.key not in passed]
     if len({row.id for row in rows}) == len(rows):
         return rows
     best: dict[str, _Row] = {}
@@ -267,11 +272,11 @@ def _assemble(
     plan: dict[str, Any],
 ) -> Candidates:
     """Follow links, fold near-duplicates, leave out what the caller has, and bring the first records whole."""
-    rows = _unshadowed(rows)
+    rows = _unshadowed(session, rows, viewer)
     if hops:
         more = _reached(session, rows, reads.choice(viewer, now, filters), hops, take)
         plan |= {"hops": hops, "reached": len(more)}
-        rows = _unshadowed(rows + more)
+        rows = _unshadowed(session, rows + more, viewer)
 
     records: dict[str, Record] = {}
 

@@ -58,9 +58,12 @@ def threads(
         sight = reads.Where(sight.flags | {"status"}, {**sight.params, "status": status})
     rows = sight.rows(session, "threads", before=before, limit=limit + 1)
     page = rows[:limit]
+    passed = reads.another_meant(session, {row[0]: (row[1], row[-1]) for row in page}, viewer)
     counts = _counts(session, viewer, now, [row[0] for row in page])
     lines = []
-    for key, name, summary, stands, natural_key, updated in page:
+    for key, name, summary, stands, natural_key, updated, _ in page:
+        if key in passed:
+            continue
         count, last = counts.get(key, (0, None))
         lines.append(
             ThreadLine(name, summary, stands, natural_key, count, reads.aware(last), reads.aware(updated) or now)

@@ -573,6 +573,8 @@ def test_a_name_never_comes_to_mean_something_else(kit: Any, mode: str) -> None:
     for read in (both.get_thread, both.get, both.thread_events):
         with pytest.raises(NotFound):
             read("thr_x")
+    assert [row.content for row in both.recall("of blue red")] == [] == list(both.threads().threads)
+    assert [one.id for one in blue.threads().threads] == ["thr_x"] == [row.ref for row in blue.recall("of blue red")]
     with pytest.raises(NotFound):
         both.add_trigger("thr_x", "ci", summary="into which?")
     with pytest.raises(Conflict):
