@@ -124,7 +124,7 @@ def _run(server: uvicorn.Server, listening: socket.socket, started: Callable[[],
         # What is loaded stays: looking through it for garbage again and again would stop every request for 50 ms.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(GARBAGE, 20, 100)
+        gc.set_threshold(GARBAGE, 10, 10)
         started()  # the socket listens: who comes now waits until the first request is taken
         _log.info("started")
         server.run(sockets=[listening])
