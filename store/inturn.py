@@ -31,12 +31,22 @@ class InTurn:
                 gate.acquire()
                 self._waiting.append(gate)
         if gate is not None:
-            gate.acquire()
+            try:
+                gate.acquire()
+            except BaseException:  # broken off while waiting, by a signal: nobody is to wait for this one
+                self._leave(gate)
+                raise
         try:
             yield
         finally:
-            with self._lock:
-                if self._waiting:
-                    self._waiting.popleft().release()  # the place goes over to the next
-                else:
-                    self._free += 1
+            self._leave()
+
+    def _leave(self, gate: threading.Lock | None = None) -> None:
+        """Give a place on; whoever still waits at `gate` has none and only leaves the queue."""
+        with self._lock:
+            if gate is not None and gate in self._waiting:
+                self._waiting.remove(gate)
+            elif self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1

@@ -1,5 +1,6 @@
 """So many at once, the others in the order in which they came."""
 
+import signal
 import threading
 
 import pytest
@@ -49,5 +50,37 @@ def test_a_place_is_given_back_by_whoever_fails() -> None:
     for _ in range(3):
         with pytest.raises(ValueError, match="inside"), turns.place():
             raise ValueError("inside")
+    with turns.place():
+        assert turns._free == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a signal that breaks off a wait")
+def test_whoever_is_broken_off_while_waiting_takes_no_place_along() -> None:
+    """An interrupt in the queue: the place goes to the next, or is free again."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    turns = InTurn(1)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with turns.place():
+            begun.set()
+            go_on.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert begun.wait(10)
+    former = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt), turns.place():
+            raise AssertionError("there was no place")
+    finally:
+        signal.signal(signal.SIGALRM, former)
+    go_on.set()
+    holder.join(10)
+    assert (turns._free, len(turns._waiting)) == (1, 0)
     with turns.place():
         assert turns._free == 0
