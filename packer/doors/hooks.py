@@ -25,6 +25,8 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from context_packs.store import strictjson
+
 from ..errors import ContextPacksError, InvalidField
 from ..tokens import DEFAULT, token_counter
 from .limits import HOOK_CEILINGS, PROMPT_LIMITS, within
@@ -96,7 +98,9 @@ def run_hook(
 
 def _given(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text.removeprefix("\ufeff"))
+        value = strictjson.loads(text.removeprefix("\ufeff"))
+    except strictjson.RepeatedKey as error:
+        raise InvalidField(f"input: {error}; give it once", field=error.key) from error
     except (ValueError, RecursionError) as error:
         raise InvalidField("input: is not JSON", field="input") from error
     if not isinstance(value, dict):

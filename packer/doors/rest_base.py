@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from context_packs.store import access
+from context_packs.store import access, strictjson
 from context_packs.store.base import Viewer
 
 from ..errors import Forbidden, InvalidField, Unauthorized
@@ -276,10 +276,11 @@ def parse_json(raw: bytes) -> tuple[Any, bool]:
     """A JSON body, and whether lone surrogates in it were replaced by U+FFFD (RFC 8259, section 8.2).
 
     Raises HTTPException 400 for what is no JSON: not UTF-8, NaN, numbers beyond a double, deeper than 64 levels.
+    Raises InvalidField for a key that stands twice in one object.
     """
     try:
         text = raw.decode("utf-8")
-        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        value = strictjson.loads(text, parse_constant=_no_number, parse_float=_finite)
         if (
             raw.count(b"[") + raw.count(b"{") > MAX_DEPTH
             and isinstance(value, dict | list)
@@ -290,6 +291,8 @@ def parse_json(raw: bytes) -> tuple[Any, bool]:
         raise HTTPException(400, "body: is not UTF-8") from error
     except json.JSONDecodeError as error:
         raise HTTPException(400, f"body: is not JSON: {error.msg} at character {error.pos}") from error
+    except strictjson.RepeatedKey as error:
+        raise InvalidField(f"{shown_name(error.key)}: {error}; give it once", field=error.key[:64]) from error
     except RecursionError as error:
         raise HTTPException(400, f"body: is nested deeper than {MAX_DEPTH} levels") from error
     except ValueError as error:
