@@ -12,7 +12,9 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ..errors import InvalidField
+from context_packs.store import strictjson
+
+from ..errors import InvalidField, row_for
 
 NAME = "context-packs"
 VERSION = version(NAME)
@@ -66,7 +68,7 @@ def hello(line: str) -> tuple[str, str] | None:
     What the client can do plays no part in this server, so the SDK is not told of it: it can not find fault with it.
     """
     try:
-        request = json.loads(line)
+        request = strictjson.loads(line)
         if request["jsonrpc"] != "2.0" or request["method"] != "initialize":
             return None
         asked, client = request["params"], request["params"]["clientInfo"]
@@ -114,6 +116,60 @@ def readable(line: str) -> str:
         meta = message["params"].get("_meta")
         message["params"]["_meta"] = {**(meta if isinstance(meta, dict) else {}), REPAIRED: True}
     return json.dumps(message)
+
+
+def refusal(line: str) -> str | None:
+    """The answer to a line that is no request of JSON-RPC 2.0 or names a key twice; None for a line that is fine.
+
+    The SDK drops such a line without an answer. Codes are those of JSON-RPC 2.0, section 5.1; MCP knows no batches and
+    no id but a text or a whole number. A call with a repeated key is a tool error, which the model reads.
+    """
+    try:
+        message = strictjson.loads(line)
+    except strictjson.RepeatedKey as error:
+        return _repeated(json.loads(line), error)
+    except (ValueError, RecursionError):
+        return _error(-32700, "the line is not JSON; send one message a line")
+    if isinstance(message, list):
+        return _error(-32600, "a batch is not taken; send one message a line")
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return _error(-32600, 'jsonrpc: the message is no object with "jsonrpc": "2.0"')
+    if "id" in message and _id(message) is None:
+        return _error(-32600, "id: is not a text or a whole number")
+    if "method" not in message and ("result" in message or "error" in message):
+        return None  # an answer to a request of the server
+    if not isinstance(message.get("method"), str):
+        return _error(-32600, "method: is missing or no text")
+    if not isinstance(message.get("params", {}), dict):
+        return _error(-32602, "params: is no object", _id(message))
+    return None
+
+
+NO_UTF8 = "the line is not UTF-8; send JSON as UTF-8"
+
+
+def parse_error(why: str) -> str:
+    """The answer to bytes that are no JSON, without an id: there is none to read."""
+    return _error(-32700, why)
+
+
+def _repeated(message: Any, error: strictjson.RepeatedKey) -> str:
+    line = f"{error}; give it once"
+    one = _id(message) if isinstance(message, dict) else None
+    if one is None or message.get("method") != "tools/call":
+        return _error(-32600, line, one)
+    told = {"code": row_for(InvalidField).mcp, "field": error.key}
+    result = {"content": [{"type": "text", "text": line}], "isError": True, "_meta": {f"{NAME}/error": told}}
+    return json.dumps({"jsonrpc": "2.0", "id": one, "result": result})
+
+
+def _error(code: int, why: str, one: int | str | None = None) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": one, "error": {"code": code, "message": why}})
+
+
+def _id(message: dict[str, Any]) -> int | str | None:
+    one = message.get("id")
+    return one if isinstance(one, int | str) and not isinstance(one, bool) else None
 
 
 def _shallow(line: str) -> str:

@@ -12,11 +12,12 @@ from contextvars import ContextVar
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ..profile import list_profiles
 from ..service import ContextPacks
-from .mcp_hello import readable
+from .mcp_hello import NO_UTF8, parse_error, readable, refusal
 from .mcp_server import build_server
 from .problems import problem
 from .rest_base import CALLED, CALLER, Caller, Gate
@@ -59,7 +60,16 @@ class McpDoor:
             return
         request = Request(scope, receive)
         caller = await self._gate.admit(request)
-        body = readable((await request.body()).decode("utf-8", "replace")).encode()
+        try:
+            line = readable((await request.body()).decode("utf-8"))
+            refused = refusal(line)
+        except UnicodeDecodeError:
+            refused = parse_error(NO_UTF8)
+        if refused is not None:
+            status = 200 if '"result"' in refused[:60] else 400
+            await Response(refused, status, media_type="application/json")(scope, receive, send)
+            return
+        body = line.encode()
         sent = False
 
         async def replay() -> Message:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..errors import InvalidField
-from .mcp_hello import hello, readable
+from .mcp_hello import NO_UTF8, hello, parse_error, readable, refusal
 
 if TYPE_CHECKING:
     from ..service import ContextPacks
@@ -97,21 +97,38 @@ def claim() -> tuple[Incoming, Outgoing]:
         os.dup2(nothing, 1)
     os.close(nothing)
     sys.stdout = sys.stderr
-    return Incoming(wire_in), Outgoing(wire_out)
+    outgoing = Outgoing(wire_out)
+    return Incoming(wire_in, outgoing.answer), outgoing
 
 
 class Incoming(io.TextIOBase):
-    """Lines of the client as the SDK can read them; `first`, where it is set, comes before the rest."""
+    """Lines of the client as the SDK can read them; `first`, where it is set, comes before the rest.
 
-    def __init__(self, wire: BinaryIO) -> None:
+    What is no message is answered here, by `answer`, and the next line is read: the SDK would drop it without a word.
+    """
+
+    def __init__(self, wire: BinaryIO, answer: Callable[[str], None]) -> None:
         self._wire = wire
+        self._answer = answer
         self.first = ""
 
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         if self.first:
             line, self.first = self.first, ""
             return line
-        return readable(self._wire.readline().decode("utf-8", "replace"))
+        while raw := self._wire.readline():
+            if raw.isspace():
+                continue
+            try:
+                line = readable(raw.decode("utf-8"))
+            except UnicodeDecodeError:
+                self._answer(parse_error(NO_UTF8))
+                continue
+            refused = refusal(line)
+            if refused is None:
+                return line
+            self._answer(refused)
+        return ""
 
 
 class Outgoing(io.TextIOBase):
@@ -127,6 +144,14 @@ class Outgoing(io.TextIOBase):
         else:
             self._wire.write(text.encode("utf-8", "replace"))
         return len(text)
+
+    def answer(self, line: str) -> None:
+        """One whole line besides those of the SDK; a client that has left is found out by the next answer."""
+        try:
+            self._wire.write(f"{line}\n".encode())
+            self._wire.flush()
+        except BrokenPipeError:
+            pass
 
     def flush(self) -> None:
         self._wire.flush()

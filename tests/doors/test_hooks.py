@@ -449,3 +449,12 @@ def test_a_hook_loads_no_model_and_no_terminal(store: Path, project: Path, tmp_p
     environment = {**os.environ, "CONTEXT_PACKS_EMBEDDER": "auto"}
     ran = subprocess.run([sys.executable, "-c", script], input=stdin, capture_output=True, env=environment, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"[]\n") and b"Ada likes tea" in ran.stdout
+
+
+def test_a_key_that_stands_twice_is_one_line(process: Run, store: Path, project: Path) -> None:
+    """Which folder is meant is not guessed: another project's memory could show."""
+    fill(store, {"content": "Backups run nightly."})
+    given = f'{{"cwd": {json.dumps(str(project))}, "cwd": "/"}}'
+    ran = process("hook", "claude-code", "session-start", stdin=given.encode())
+    told = "context-packs hook: input: the key 'cwd' stands twice in one object; give it once\n"
+    assert (ran.code, ran.out, ran.err) == (0, "", told)

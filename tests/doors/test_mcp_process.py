@@ -179,15 +179,57 @@ def test_anything_else_is_left_to_the_sdk(line: str) -> None:
     assert hello(line) is None
 
 
-def test_a_client_that_says_nothing_or_nonsense_is_survived(store: Path, wires: Callable[..., Wire]) -> None:
-    """stdin closed at once ends the server well; lines that are no message are passed over."""
+def test_a_client_that_says_nothing_is_survived(wires: Callable[..., Wire]) -> None:
+    """stdin closed at once ends the server well."""
     assert wires().end() == (0, b"")
+
+
+PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+NO_MESSAGES = [
+    (b"nonsense", -32700, None), (b"\xff\xfe", -32700, None), (b"{", -32700, None), (b"[" * 5_000, -32700, None),
+    (PING.encode("utf-16"), -32700, None), (PING.encode() + b"\x00", -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"p\xe9ng"}', -32700, None),
+    (b"[1]", -32600, None), (f"[{PING},{PING}]".encode(), -32600, None), (b"[]", -32600, None),
+    (b"null", -32600, None), (b"7", -32600, None), (b'"ping"', -32600, None), (b"{}", -32600, None),
+    (PING.replace("2.0", "1.0").encode(), -32600, None), (PING.replace('"2.0"', "2.0").encode(), -32600, None),
+    (b'{"id":1,"method":"ping"}', -32600, None), (b'{"jsonrpc":"2.0","id":1}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":5}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}', -32600, 1),
+]  # fmt: skip
+
+
+def test_what_is_no_message_is_answered_and_the_server_goes_on(wires: Callable[..., Wire]) -> None:
+    """JSON-RPC 2.0, section 5.1: no JSON, no UTF-8, a batch, another version; blank lines are passed over."""
     wire = wires()
+    wire.send(b"before the handshake")
+    assert wire.answer()["error"]["code"] == -32700
     wire.begin()
-    for line in (b"nonsense", b"\xff\xfe", b"[1]", b'{"jsonrpc":"2.0","id":1}'):
+    for line, code, one in NO_MESSAGES:
+        wire.send(line)
+        told = wire.answer()
+        assert (told["error"]["code"], told["id"]) == (code, one), line
+        assert "\n" not in told["error"]["message"]
+    for line in (b"", b"  \r"):
         wire.send(line)
     assert wire.ask(2, "ping")["result"] == {}
-    assert wire.end()[0] == 0
+    assert wire.end() == (0, b"")
+
+
+def test_an_argument_that_is_given_twice_is_a_tool_error(wires: Callable[..., Wire]) -> None:
+    """The last value does not win silently: the model is told the name."""
+    wire = wires()
+    wire.begin()
+    for arguments in ('{"content": "a", "content": "b"}', '{"content": "a", "metadata": {"content": 1, "content": 1}}'):
+        params = f'{{"name": "remember", "arguments": {arguments}}}'
+        wire.send(f'{{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {params}}}'.encode())
+        told = wire.answer()
+        assert told["id"] == 3 and told["result"]["isError"] is True
+        assert told["result"]["content"][0]["text"] == "the key 'content' stands twice in one object; give it once"
+        assert told["result"]["_meta"] == {"context-packs/error": {"code": "invalid_field", "field": "content"}}
+    assert wire.end() == (0, b"")
 
 
 # ---- stdout: K1

@@ -479,3 +479,16 @@ def test_messages_of_other_libraries_are_not_logged() -> None:
     assert (line["event"], line["logger"], line["place"]) == ("log", "other.lib", "test_rest:7")
     assert [part for part in line["error"] if ":" not in part] == ["RuntimeError", "ValueError"]
     assert "secret" not in json.dumps(line)
+
+
+def test_a_key_that_stands_twice_in_a_body_is_refused_by_name(servers: Callable[..., Any]) -> None:
+    """The last value does not win silently, at any depth; nothing is written."""
+    served = servers()
+    for body, key in (
+        ('{"content": "a", "path": "x", "content": "b"}', "content"),
+        ('{"content": "a", "metadata": {"deep": [{"one": 1, "one": 1}]}}', "one"),
+    ):
+        refused = served.client.post("/v1/remember", content=body, headers={"Content-Type": "application/json"})
+        assert problem(refused) == (422, "invalid_field", key)
+        assert refused.json()["detail"] == f"{key}: the key '{key}' stands twice in one object; give it once"
+    assert served.packs.count() == 0

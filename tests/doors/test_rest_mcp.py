@@ -176,3 +176,17 @@ def test_each_door_has_its_own_answer_where_nobody_names_a_profile(servers: Call
         over_rest = served.client.post("/v1/recall/context", json={"query": "backups"}, headers=key).json()
         over_mcp = call(served.client, "recall_context", key, query="backups")
         assert ("retrieval_plan" in over_rest, "structuredContent" in over_mcp) == (pack_over_rest, pack_over_mcp)
+
+
+def test_an_argument_that_is_given_twice_is_a_tool_error(servers: Callable[..., Any]) -> None:
+    """As over stdio; a batch and bytes that are no UTF-8 get an error of JSON-RPC."""
+    served = servers()
+    params = '{"name": "remember", "arguments": {"content": "a", "content": "b"}}'
+    body = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+    told = served.client.post("/mcp", content=body, headers=HEADERS)
+    assert (told.status_code, told.json()["result"]["isError"]) == (200, True)
+    assert "'content' stands twice" in told.json()["result"]["content"][0]["text"]
+    for raw, code in ((b"[" + body.encode() + b"]", -32600), (b"\xff", -32700), (b"{", -32700)):
+        told = served.client.post("/mcp", content=raw, headers=HEADERS)
+        assert (told.status_code, told.json()["error"]["code"], told.json()["id"]) == (400, code, None)
+    assert served.packs.count() == 0
