@@ -228,3 +228,19 @@ def test_our_rows_hold_the_planted_passages() -> None:
     )
     assert [row[3:5] + row[6:] for row in numbers] == [["100.0"] * 3] * 12
     assert 0.7 < float(cost[0][3]) <= 1.3
+
+
+def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
+    """Each acknowledged write is counted and found; the row says what was lost, and the status is 0 for nothing."""
+    few = ["--writes", 16, "--round", 16, "--processes", 1, "--any-pace"]
+    printed, numbers = bench("many_writers", *few, "--json", tmp_path / "out.json")
+    assert [numbers[name] for name in ("told", "lost", "doubled", "faults")] == [16, 0, 0, 0]
+    assert "| acknowledged |" in printed
+
+
+def test_killed_processes_break_no_promise(tmp_path: Path) -> None:
+    """A few kills of single writers: every state that is found is a whole one, whatever the moment."""
+    printed, numbers = bench("kills", "--kills", 4, "--only", "remember,chain", "--json", tmp_path / "out.json")
+    assert numbers["wrong"] == {"remember": [], "chain": []}
+    assert [sum(numbers["states"][name].values()) for name in ("remember", "chain")] == [3, 1]
+    assert "| remember " in printed
