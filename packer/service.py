@@ -305,13 +305,37 @@ class ContextPacks(Chained):
 
     def remember_batches(self, records: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
         """The same, yielding the results of each batch once it is kept."""
-        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
-            raise InvalidField("records: give an iterable of objects in the JSON Lines form", field="records")
-        if self.settings.secrets == "keep":
-            return self._store.remember_batches(map(_renamed, records), self.viewer)
-        return self._remember_guarded(records)
+        return self._written(self._store.remember_batches, records, "records")
 
-    def _remember_guarded(self, records: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
+    def import_lines(self, lines: Iterable[Mapping[str, Any]]) -> list[Written]:
+        """Store lines of an export with the ids, versions, links and tombstones that they carry; results in order.
+
+        Lines that are there already add nothing, lines without an id are records. Raises InvalidField, Conflict,
+        NotFound.
+        """
+        return [written for batch in self.import_batches(lines) for written in batch]
+
+    def import_batches(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
+        """The same, yielding the results of each batch once it is kept."""
+        return self._written(self._store.import_batches, lines, "lines")
+
+    def _written(
+        self,
+        write: Callable[[Iterable[Mapping[str, Any]], Viewer], Iterator[list[Written]]],
+        records: Iterable[Mapping[str, Any]],
+        field: str,
+    ) -> Iterator[list[Written]]:
+        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+            raise InvalidField(f"{field}: give an iterable of objects in the JSON Lines form", field=field)
+        if self.settings.secrets == "keep":
+            return write(map(_renamed, records), self.viewer)
+        return self._guarded(write, records)
+
+    def _guarded(
+        self,
+        write: Callable[[Iterable[Mapping[str, Any]], Viewer], Iterator[list[Written]]],
+        records: Iterable[Mapping[str, Any]],
+    ) -> Iterator[list[Written]]:
         masked: deque[bool] = deque()
 
         def looked_through() -> Iterator[Mapping[str, Any]]:
@@ -321,7 +345,7 @@ class ContextPacks(Chained):
                 masked.append(kept is not given)
                 yield kept
 
-        for batch in self._store.remember_batches(looked_through(), self.viewer):
+        for batch in write(looked_through(), self.viewer):
             yield [replace(one, notes=(*one.notes, MASKED)) if masked.popleft() else one for one in batch]
 
     def import_file(
@@ -332,10 +356,17 @@ class ContextPacks(Chained):
         options: ImportOptions | None = None,
         report: ImportReport | None = None,
     ) -> Iterator[list[Written]]:
-        """Import a file or folder of a known format; yields the results of each batch, then sorts the index."""
-        from context_packs.store.importers import read
+        """Import a file or folder of a known format; yields the results of each batch, then sorts the index.
 
-        yield from self.remember_batches(read(format, Path(source), options=options, report=report))
+        `report` counts what was left out and why, the notes of the results too.
+        """
+        from context_packs.store.importers import ImportReport, read
+
+        report = report or ImportReport()
+        for batch in self.import_batches(read(format, Path(source), options=options, report=report)):
+            for note in (note for one in batch for note in one.notes):
+                report.note(note)
+            yield batch
         self._store.merge()
 
     def forget(self, ref: str, mode: str = "soft_delete") -> str:

@@ -130,6 +130,8 @@ class Store(Protocol):
 
     def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
 
+    def import_batches(self, lines: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
+
     def candidates(
         self,
         text: str,

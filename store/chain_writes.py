@@ -20,6 +20,7 @@ from .chain_input import (
 )
 from .duck import Session, query
 from .errors import Conflict, InvalidField, StoreError
+from .numbers import Numbers
 from .records import PREFIX, Kind, Record, Written, key_of, made_name, name_hash, parse_name
 from .repetitions import caller_hash
 from .rows import Prepared, prepare
@@ -59,7 +60,7 @@ class Batch:
         moment = utc(now)
         assert moment is not None
         self.session, self.moment = session, moment
-        self.numbers = writes.Numbers(session)
+        self.numbers = Numbers(session)
         self._rows: list[dict[str, Any]] = []
         self._slots: list[tuple[int, Prepared]] = []
         self._payloads: list[tuple[int, str, bytes]] = []

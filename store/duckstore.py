@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .audit import Audit
     from .chain import Chain
 
-BATCH = 1000  # records of one transaction
-_HELD = 2**24  # characters of payloads in it
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
 
 
@@ -105,29 +103,20 @@ class DuckStore:
         Raises InvalidField, Conflict or NotFound for the first record that can not be written: batches before it
         stay, its own batch is not written.
         """
-        from . import postings, writes  # with what they bring a tenth of the time of a short read
-        from .rows import broken, check, prepare
+        from .importing import remember_batches  # with what it brings a tenth of the time of a short read
 
-        for batch in _batches(records):
-            if batch[0].get("kind") == "link":
-                from .exports_chain import check_link, take_links
+        return remember_batches(self.duck, self.clock, records, viewer)
 
-                links = [check_link(record) for record in batch]
-                with self.duck.writing() as session:
-                    written = take_links(session, links, viewer, self.clock())
-            elif "id" in batch[0]:
-                from . import exports
+    def import_batches(self, lines: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]:
+        """Write lines of an export, with the ids, versions, links and tombstones that they carry, and records between
+        them, as `remember_batches` does. Lines without an id are records."""
+        from .importing import import_batches
 
-                lines = [exports.check_line(record) for record in batch]
-                with self.duck.writing() as session:
-                    written = exports.take_in(session, lines, viewer, self.clock())
-            else:
-                prepared = [prepare(check(record), repaired=broken(record)) for record in batch]
-                with self.duck.writing() as session:
-                    written = writes.remember(session, prepared, viewer, self.clock())
-                    if postings.tail_is_long(session):
-                        postings.merge(session)
-            yield written
+        return import_batches(self.duck, self.clock, lines, viewer)
+
+    def import_lines(self, lines: Iterable[Mapping[str, Any]], viewer: Viewer) -> list[Written]:
+        """Write lines of an export; results in order. See `import_batches`."""
+        return [written for batch in self.import_batches(lines, viewer) for written in batch]
 
     def remember_many(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> list[Written]:
         """Write records; results in order. See `remember_batches`."""
@@ -299,35 +288,6 @@ class DuckStore:
         with self.duck.writing(records=False) as session:
             session.run("DELETE FROM meta WHERE name = 'probe'")
             session.run("INSERT INTO meta VALUES ('probe', $at)", {"at": self.clock().isoformat()})
-
-
-def _batches(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """Batches of one sort each: new records, lines of an export, which carry ids, or its links.
-
-    Where reading fails, what was read before still comes out first: nothing read is lost.
-    """
-    batch: list[Mapping[str, Any]] = []
-    held = 0
-    stream = iter(records)
-    try:
-        for record in stream:
-            if batch and (len(batch) == BATCH or held > _HELD or _sort(record) != _sort(batch[0])):
-                yield batch
-                batch, held = [], 0
-            batch.append(record)
-            payload = record.get("payload")
-            if isinstance(payload, Mapping):
-                held += sum(len(said) for said in payload.values() if isinstance(said, str))
-    except StoreError:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
-
-
-def _sort(record: Mapping[str, Any]) -> str:
-    return "link" if record.get("kind") == "link" else "line" if "id" in record else "new"
 
 
 def _assert_id(one: object) -> None:

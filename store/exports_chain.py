@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, field_validator, model_validator
 
-from . import reads, writes
+from . import reads
 from .base import Viewer
 from .chain_text import MAX_PAYLOAD_BYTES
 from .chain_writes import Batch, by_name
 from .duck import Session, query
 from .errors import NotFound
+from .numbers import Numbers
 from .records import NAMED, Written, id_of, is_id, key_of, kind_of, number_of, parse_id, parse_name
 from .rows import Key, Label, invalid
 from .times import parse_time, utc
@@ -159,9 +160,7 @@ class Keys:
     Numbers only rise, so that the events of a thread keep their order.
     """
 
-    def __init__(
-        self, session: Session, batch: Sequence[LineIn], numbers: writes.Numbers, agents: Sequence[str]
-    ) -> None:
+    def __init__(self, session: Session, batch: Sequence[LineIn], numbers: Numbers, agents: Sequence[str]) -> None:
         self._numbers = numbers
         refs = {one for line in batch for one in (line.id, line.thread_id, line.supersedes) if one and parse_name(one)}
         self._known: dict[tuple[str, str], int] = {}

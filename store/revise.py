@@ -11,11 +11,12 @@ from . import postings
 from .base import Viewer
 from .duck import Session, query
 from .errors import Conflict, Gone, InvalidField, NotFound
+from .numbers import Numbers
 from .records import KIND, Written, key_of, parse_id
 from .repetitions import caller_hash
 from .rows import RecordIn, broken, check, prepare
 from .times import utc
-from .writes import FORGOTTEN, Numbers, insert, place_of, row_of
+from .writes import FORGOTTEN, insert, place_of, row_of
 
 CHANGEABLE = (
     "content", "title", "path", "type", "bucket", "scope", "team_id", "status", "source", "metadata", "pinned",

@@ -38,6 +38,13 @@ _DEEPEST = 32  # levels of lists and objects in source and metadata
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REPAIRED = "lone surrogates were replaced by U+FFFD"
+LINE_FIELDS = frozenset(
+    {
+        "id", "version", "updated_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "deleted_at",
+        "forgotten", "number", "thread_id", "thread_agent_id", "payload",
+    }
+)  # fmt: skip
+"""Fields that only a line of an export has."""
 
 
 def repair(text: str) -> str:
@@ -198,6 +205,15 @@ def check(record: Mapping[str, Any] | RecordIn) -> RecordIn:
     """The record, checked; raises InvalidField that names the first field at fault and the way out."""
     if isinstance(record, RecordIn):
         return record
+    if record.get("kind") == "link":
+        raise InvalidField(
+            "kind: a link is a line of an export: take import_lines or `context-packs import jsonl`", field="kind"
+        )
+    for name in record:
+        if name in LINE_FIELDS:
+            raise InvalidField(
+                f"{name}: belongs to a line of an export: take import_lines or `context-packs import jsonl`", field=name
+            )
     try:
         checked = RecordIn.model_validate(record)
     except ValidationError as error:

@@ -11,7 +11,8 @@ from . import postings, reads
 from .base import Viewer
 from .duck import Session, query
 from .errors import NotFound
-from .records import Written, id_of, key_of, number_of
+from .numbers import Numbers
+from .records import Written, id_of, key_of
 from .repetitions import Place, Repeated, Stored, caller_hash, look_up, semantic_hash
 from .rows import DEFAULT_PATH, REPAIRED, Prepared, RecordIn, source_name
 from .times import utc
@@ -172,44 +173,6 @@ def _link(session: Session, links: Sequence[tuple[int, int, datetime]]) -> None:
             "UPDATE records SET supersedes = $old WHERE key = $new AND valid_to IS NULL AND supersedes IS NULL",
             {"new": new, "old": old},
         )
-
-
-class Numbers:
-    """Record and passage numbers of one batch, taken once and given out in order."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._first: dict[str, int] = dict(session.rows("SELECT name, next_value FROM counters"))
-        self._next = dict(self._first)
-
-    def record(self, kind: str) -> int:
-        self._next[kind] += 1
-        return self._next[kind] - 1
-
-    def passage(self, slots: int) -> int:
-        self._next["passage"] += slots
-        return self._next["passage"] - slots
-
-    def free(self, kind: str, wanted: int | None) -> int:
-        """A number for what came with one: that one where nothing has been given from there on, else the next."""
-        if wanted is not None and wanted >= self._next[kind]:
-            self._next[kind] = wanted
-        return self.record(kind)
-
-    def at_least(self, kind: str, key: int) -> None:
-        """A record came with its id: the next one of its kind stands behind it."""
-        self._next[kind] = max(self._next[kind], number_of(key) + 1)
-
-    def keep(self) -> None:
-        """Write down what was given out."""
-        moved = {name: value for name, value in self._next.items() if value != self._first[name]}
-        if moved:
-            self._session.run(
-                "UPDATE counters SET next_value = n.next_value FROM "
-                "(SELECT unnest($names::VARCHAR[]) AS name, unnest($values::BIGINT[]) AS next_value) n "
-                "WHERE counters.name = n.name",
-                {"names": list(moved), "values": list(moved.values())},
-            )
 
 
 def _superseded_key(

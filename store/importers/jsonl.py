@@ -10,19 +10,18 @@ from typing import Any
 from ..errors import InvalidField
 from ..exports import LineIn, check_line
 from ..exports_chain import check_link
-from ..rows import RecordIn, check
+from ..rows import LINE_FIELDS, RecordIn, check
+from ..strictjson import loads
 from .base import ImportOptions, ImportReport, clean, files, lines, shown
-
-_OF_AN_EXPORT = frozenset(LineIn.model_fields) - frozenset(RecordIn.model_fields)
 
 
 def read_jsonl(source: Path, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
     """Records of a file, or of all `*.jsonl` and `*.jsonl.gz` below a folder, as they are written there.
 
     A mark at the start, blank lines, CRLF and null values are tolerated. Everything else is strict, by the store's own
-    rules: the first line that is no record raises InvalidField with file, line, field and the way out. A line with
-    fields of an export (`id`, `version`, `superseded_by`, `deleted_at` …) is given on with them. Secrets are masked
-    only where the options say so explicitly.
+    rules, and a key stands once in an object: the first line that is no record raises InvalidField with file, line,
+    field and the way out. A line with fields of an export (`id`, `version`, `superseded_by`, `deleted_at` …) is given
+    on with them. Secrets are masked only where the options say so explicitly.
     """
     for path, _ in files(source, (".jsonl", ".jsonl.gz"), report):
         for number, raw, _ in lines(path):
@@ -32,7 +31,7 @@ def read_jsonl(source: Path, options: ImportOptions, report: ImportReport) -> It
 
 def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport) -> dict[str, Any]:
     try:
-        line = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
+        line = loads(raw.decode("utf-8"), parse_constant=_refuse)
     except UnicodeDecodeError as error:
         raise InvalidField(f"{where}: is not UTF-8; save the file as UTF-8", field="line") from error
     except (ValueError, RecursionError) as error:
@@ -48,7 +47,7 @@ def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport
             known = ", ".join(RecordIn.model_fields)
             raise InvalidField(f"{where}: {name[:60]!r} is not a field of a record; known are {known}", field=name)
     try:
-        if _OF_AN_EXPORT & record.keys():
+        if LINE_FIELDS & record.keys():
             check_line(record)
         else:
             check(record)

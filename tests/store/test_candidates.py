@@ -233,7 +233,7 @@ def test_the_same_question_has_the_same_answer(kit: Any) -> None:
     store.merge()
     assert [store.candidates(text, Filters(), kit.me, 100, 50) for text in queries] == first
     copy = kit.store(kit.folder / "copy.duckdb")
-    copy.remember_many(store.export(), kit.me)
+    copy.import_lines(store.export(), kit.me)
     assert [copy.candidates(text, Filters(), kit.me, 100, 50) for text in queries] == first
 
 

@@ -54,7 +54,7 @@ def test_an_id_is_never_used_again(kit: Any, mode: str) -> None:
     packs.export(kit.folder / "all.jsonl", everybody=True)
     kit.close()
     copy = kit.packs(path=kit.folder / "copy.duckdb")
-    copy.remember_many(json.loads(line) for line in (kit.folder / "all.jsonl").read_text("utf-8").splitlines())
+    copy.import_lines(json.loads(line) for line in (kit.folder / "all.jsonl").read_text("utf-8").splitlines())
     for store in (kit.packs(), copy):
         for one, read in (("thr_pr_412", store.get_thread), ("trg_0003", store.get_trigger)):
             with pytest.raises(Gone):
@@ -321,7 +321,7 @@ def test_a_cursor_holds_in_a_copy(kit: Any) -> None:
     cursor = packs.thread_events("thr_pr_412", limit=2).next_cursor
     copy = kit.packs(path=kit.folder / "copy.duckdb")
     copy.remember("something that was there")
-    copy.remember_many(packs.export_lines())
+    copy.import_lines(packs.export_lines())
     assert [one.id for one in copy.thread_events("thr_pr_412", cursor).events] == ["trg_0003"]
     assert copy.add_trigger("thr_pr_412", "ci", summary="later").id == "trg_0004"
     assert [one.id for one in copy.thread_events("thr_pr_412", cursor).events] == ["trg_0003", "trg_0004"]

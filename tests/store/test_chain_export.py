@@ -73,7 +73,7 @@ def test_both_stores_answer_alike(kit: Any) -> None:
     """Gets, pages, payloads, searches and walks agree, for the owner and for the mate."""
     packs = full(kit)
     lines = list(packs.export_lines(everybody=True))
-    kit.packs("planner", path=kit.folder / "copy.duckdb").remember_many(lines)
+    kit.packs("planner", path=kit.folder / "copy.duckdb").import_lines(lines)
     for agent in ("planner", "mate"):
         here, there = kit.packs(agent, "red"), kit.packs(agent, "red", path=kit.folder / "copy.duckdb")
         assert here.get_thread("thr_pr_412") == there.get_thread("thr_pr_412")
@@ -91,11 +91,11 @@ def test_an_agents_own_export_comes_back_without_what_is_not_its_own(kit: Any) -
     lines = list(mate.export_lines())
     assert [line["id"] for line in lines if line["kind"] != "link"] == ["thr_0002", "trg_0006"]
     copy = kit.packs("mate", path=kit.folder / "copy.duckdb")
-    written = copy.remember_many(lines[:2])
+    written = copy.import_lines(lines[:2])
     assert written[1].notes == ("its thread thr_pr_412 is not in this store",)
     assert copy.get_trigger("trg_0006").thread_id == ""
     with pytest.raises(NotFound, match="to: there is no record trg_0001: import it first"):
-        copy.remember_many(lines[2:])
+        copy.import_lines(lines[2:])
 
 
 def test_names_join_what_is_there_already(kit: Any) -> None:
@@ -108,12 +108,12 @@ def test_names_join_what_is_there_already(kit: Any) -> None:
     other.create_thread("theirs", thread_id="thr_b")
     theirs = [other.add_trigger("thr_b", "ci", summary=f"their event {n}").id for n in range(5)]
     mine = kit.packs(path=kit.folder / "other.duckdb")
-    assert [one.id for one in mine.remember_many(lines)] == ["thr_a", *names]
+    assert [one.id for one in mine.import_lines(lines)] == ["thr_a", *names]
     assert [one.id for one in mine.thread_events("thr_a").events] == names
     assert [one.id for one in other.thread_events("thr_b").events] == theirs
     assert mine.add_trigger("thr_a", "ci", summary="later").id == "trg_0009"
     with pytest.raises(Conflict, match="id: thr_a stands for something else here"):
-        mine.remember_many([{**lines[0], "content": "another"}])
+        mine.import_lines([{**lines[0], "content": "another"}])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_bad_line_is_named(kit: Any, field: str, line: dict[str, Any]) -> None
     """The field at fault is named and nothing is written, from the library and from a file."""
     packs = kit.packs()
     with pytest.raises(InvalidField) as error:
-        packs.remember_many([line])
+        packs.import_lines([line])
     assert error.value.field == field
     target = kit.folder / "bad.jsonl"
     target.write_text(json.dumps(line), encoding="utf-8")

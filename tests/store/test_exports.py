@@ -73,7 +73,7 @@ def test_an_export_comes_back_as_the_same_store(kit: Any) -> None:
     lines = [json.loads(json.dumps(line, ensure_ascii=False)) for line in store.export()]
     kit.clock.on(days=5)
     copy = kit.store(kit.folder / "copy.duckdb")
-    written = copy.remember_many(lines, kit.me)
+    written = copy.import_lines(lines, kit.me)
     assert [one.id for one in written] == [line["id"] for line in lines]
     assert all(one.created for one in written)
     assert list(copy.export()) == list(store.export())
@@ -84,7 +84,7 @@ def test_both_stores_answer_alike(kit: Any) -> None:
     """Searches, history, restores and single records agree; deleted ids are gone in both; the next id is the same."""
     store = full(kit)
     copy = kit.store(kit.folder / "copy.duckdb")
-    copy.remember_many(store.export(), kit.me)
+    copy.import_lines(store.export(), kit.me)
     for filters in (Filters(), Filters(history=True), Filters(as_of=kit.clock.now - timedelta(hours=2))):
         for text in ("office", "decision everything", "hello", "forgotten"):
             assert copy.candidates(text, filters, kit.me, 100, 50) == store.candidates(text, filters, kit.me, 100, 50)
@@ -100,7 +100,7 @@ def test_the_callers_ids_still_work_after_an_import(kit: Any) -> None:
     """External ids, idempotency keys and content are recognised in the copy, tombstones included."""
     store = full(kit)
     copy = kit.store(kit.folder / "copy.duckdb")
-    copy.remember_many(store.export(), kit.me)
+    copy.import_lines(store.export(), kit.me)
     for fields in (
         {"content": "A plain fact."},
         {"content": "user: hello\nassistant: hi\nuser: more", "kind": "episode", "external_id": "session"},
@@ -116,7 +116,7 @@ def test_an_import_again_adds_nothing(kit: Any) -> None:
     store = full(kit)
     lines = list(store.export())
     before = dump(store)
-    written = store.remember_many(lines, kit.me)
+    written = store.import_lines(lines, kit.me)
     assert not any(one.created for one in written)
     assert dump(store) == before
 
@@ -151,7 +151,7 @@ def test_another_record_under_the_same_id_is_a_conflict(kit: Any) -> None:
         {"content": "", "forgotten": "hard_delete", "deleted_at": "2026-01-01"},
     ):
         with pytest.raises(Conflict, match=r"^id: mem:1 stands for something else here: import into an empty"):
-            store.remember_many([{"id": "mem:5", "content": "new"}, {"id": "mem:1", **clash}], kit.me)
+            store.import_lines([{"id": "mem:5", "content": "new"}, {"id": "mem:1", **clash}], kit.me)
     assert dump(store) == before
 
 
@@ -160,10 +160,10 @@ def test_a_later_export_brings_the_new_versions(kit: Any) -> None:
     store = kit.store()
     kit.write(store, "one", external_id="x")
     copy = kit.store(kit.folder / "copy.duckdb")
-    copy.remember_many(store.export(), kit.me)
+    copy.import_lines(store.export(), kit.me)
     kit.clock.on(hours=1)
     kit.write(store, "one two", external_id="x")
-    assert [one.created for one in copy.remember_many(store.export(), kit.me)] == [False, True]
+    assert [one.created for one in copy.import_lines(store.export(), kit.me)] == [False, True]
     assert copy.get("mem:1", kit.me).content == "one two"
     assert list(copy.export()) == list(store.export())
 
@@ -176,14 +176,14 @@ def test_an_old_export_does_not_bring_back_what_was_forgotten_here(kit: Any) -> 
         lines = list(store.export())
         store.forget(["mem:1"], mode, kit.me)
         before = dump(store)
-        assert [(one.created, one.notes) for one in store.remember_many(lines, kit.me)] == [(False, (FORGOTTEN,))]
+        assert [(one.created, one.notes) for one in store.import_lines(lines, kit.me)] == [(False, (FORGOTTEN,))]
         assert dump(store) == before
 
 
 def test_a_line_with_little_in_it_is_completed(kit: Any) -> None:
     """Only id and content: agent, place and time are those of the one who imports."""
     store = kit.store()
-    store.remember_many([{"id": "mem:4", "content": "bare"}], kit.me)
+    store.import_lines([{"id": "mem:4", "content": "bare"}], kit.me)
     record = store.get("mem:4", kit.me)
     assert (record.agent_id, record.path, record.bucket, record.scope) == ("planner", "notes", "default", "private")
     assert (record.created_at, record.type, record.status) == (kit.clock.now, "memory", "active")
@@ -211,7 +211,7 @@ def test_a_bad_line_is_named(kit: Any, field: str, line: dict[str, Any]) -> None
     """Lines are checked like records: the field at fault is named and nothing is written."""
     store = kit.store(":memory:")
     with pytest.raises(InvalidField) as error:
-        store.remember_many([line], kit.me)
+        store.import_lines([line], kit.me)
     assert error.value.field == field
     assert list(store.export()) == []
 
@@ -253,7 +253,7 @@ def test_any_records_survive_the_round_trip(records: list[dict[str, Any]]) -> No
     store, copy, me = DuckStore(":memory:"), DuckStore(":memory:"), Viewer("planner")
     store.remember_many(records, me)
     lines = [json.loads(json.dumps(line)) for line in store.export()]
-    copy.remember_many(lines, me)
+    copy.import_lines(lines, me)
     assert list(copy.export()) == list(store.export())
     store.close()
     copy.close()

@@ -109,3 +109,22 @@ def test_a_folder_is_all_its_files_by_name(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl", ".c.jsonl", "d.txt"):
         (tmp_path / name).write_text(f'{{"content": "{name}"}}', encoding="utf-8")
     assert [record["content"] for record in read("jsonl", tmp_path)] == ["a.jsonl", "b.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('{"content": "a", "content": "b"}', "content"),
+        ('{"content": "a", "source": {"name": "x", "name": "y"}}', "name"),
+        ('{"id": "mem:1", "content": "a", "metadata": {"n": [{"k": 1, "k": 1}]}}', "k"),
+        ('{"content": "a", "\\u0063ontent": "b"}', "content"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_with_its_line(tmp_path: Path, line: str, key: str) -> None:
+    """Of two values neither is taken: the line is named, and the lines before it came out."""
+    file = tmp_path / "twice.jsonl"
+    file.write_text('{"content": "first"}\n\n' + line + "\n", encoding="utf-8")
+    given_out = read("jsonl", file)
+    assert next(given_out) == {"content": "first"}
+    with pytest.raises(InvalidField, match=rf"^twice\.jsonl, line 3: is not JSON \(the key '{key}' stands twice"):
+        next(given_out)

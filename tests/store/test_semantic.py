@@ -36,7 +36,7 @@ def test_within_one_batch_the_last_one_stands(kit: Any) -> None:
     """Three records of one batch with one key: the third stands, each of the others names its heir."""
     store = kit.store()
     lines = [{"content": f"The office is in {city}.", "semantic_key": "office"} for city in ("Berlin", "Porto", "Rome")]
-    store.remember_many(lines, kit.me)
+    store.import_lines(lines, kit.me)
     assert kit.find(store, "office") == ["mem:3"]
     assert [store.get(one, kit.me).superseded_by for one in ("mem:1", "mem:2")] == ["mem:2", "mem:3"]
 
@@ -83,7 +83,7 @@ def test_keys_come_through_an_export(kit: Any, tmp_path: Path) -> None:
     store = kit.store()
     kit.write(store, "The office is in Berlin.", semantic_key="office")
     other = kit.store(tmp_path / "other.duckdb")
-    other.remember_many(store.export(), kit.me)
+    other.import_lines(store.export(), kit.me)
     kit.write(other, "The office is in Porto.", semantic_key="office")
     assert kit.find(other, "office") == ["mem:2"]
     assert [line.get("semantic_key") for line in other.export()] == ["office", "office"]

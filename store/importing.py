@@ -1,0 +1,90 @@
+"""Many records at once, a short transaction a batch: between two batches the file is let go of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from . import postings, writes
+from .base import Viewer
+from .duck import Duck
+from .errors import StoreError
+from .exports import check_line, take_in
+from .exports_chain import check_link, take_links
+from .records import Written
+from .rows import LINE_FIELDS, broken, check, prepare
+
+BATCH = 1000  # records of one transaction
+_HELD = 2**24  # characters of payloads in it
+
+
+def remember_batches(
+    duck: Duck, clock: Callable[[], datetime], records: Iterable[Mapping[str, Any]], viewer: Viewer
+) -> Iterator[list[Written]]:
+    """Write records batch by batch; see DuckStore.remember_batches."""
+    for batch in _batches(records, lambda record: "new"):
+        yield _remember(duck, clock, batch, viewer)
+
+
+def import_batches(
+    duck: Duck, clock: Callable[[], datetime], lines: Iterable[Mapping[str, Any]], viewer: Viewer
+) -> Iterator[list[Written]]:
+    """Write lines of an export batch by batch; see DuckStore.import_batches."""
+    for batch in _batches(lines, _sort):
+        sort = _sort(batch[0])
+        if sort == "new":
+            yield _remember(duck, clock, batch, viewer)
+        elif sort == "link":
+            links = [check_link(line) for line in batch]
+            with duck.writing() as session:
+                written = take_links(session, links, viewer, clock())
+            yield written
+        else:
+            checked = [check_line(line) for line in batch]
+            with duck.writing() as session:
+                written = take_in(session, checked, viewer, clock())
+            yield written
+
+
+def _remember(
+    duck: Duck, clock: Callable[[], datetime], batch: list[Mapping[str, Any]], viewer: Viewer
+) -> list[Written]:
+    # What takes time, dividing and analyzing, is done before the file is held.
+    prepared = [prepare(check(record), repaired=broken(record)) for record in batch]
+    with duck.writing() as session:
+        written = writes.remember(session, prepared, viewer, clock())
+        if postings.tail_is_long(session):
+            postings.merge(session)
+    return written
+
+
+def _batches(
+    records: Iterable[Mapping[str, Any]], sort: Callable[[Mapping[str, Any]], str]
+) -> Iterator[list[Mapping[str, Any]]]:
+    """Batches of one sort each.
+
+    Where reading fails, what was read before still comes out first: nothing read is lost.
+    """
+    batch: list[Mapping[str, Any]] = []
+    held = 0
+    stream = iter(records)
+    try:
+        for record in stream:
+            if batch and (len(batch) == BATCH or held > _HELD or sort(record) != sort(batch[0])):
+                yield batch
+                batch, held = [], 0
+            batch.append(record)
+            payload = record.get("payload")
+            if isinstance(payload, Mapping):
+                held += sum(len(said) for said in payload.values() if isinstance(said, str))
+    except StoreError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def _sort(line: Mapping[str, Any]) -> str:
+    return "link" if line.get("kind") == "link" else "line" if LINE_FIELDS & line.keys() else "new"
