@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 from context_packs.store.base import Candidates
 from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
+from context_packs.store.visible import visible
 
 from .fit import BLANK_LINE, Selection, fit, shorter, shown_of
+from .host_tags import harmless_records
 from .ladder import Step, ladder, openable
 from .profile import Profile, with_defaults
 from .render import Layout, Limits, layout
@@ -150,7 +152,10 @@ def build(
     as kept out by `max_items`. Limits that the caller left open are the profile's.
     """
     request = with_defaults(request, profile)
-    outlines = {ref: outline_of(records[ref]) for ref in openable(found, request.max_items, records)}
+    shown = {ref: records[ref] for ref in openable(found, request.max_items, records)}
+    if profile.for_host:
+        shown = harmless_records(shown)
+    outlines = {ref: outline_of(record) for ref, record in shown.items()}
     _assert_wanted(request, [outline.record for outline in outlines.values()])
     own = sum(item.duplicate_of is None for item in found.items)
     form = layout(profile.template)
@@ -281,8 +286,8 @@ def _settled(counter: TokenCounter, limits: Limits, write: Callable[[Limits], st
 
 
 def _content(record: Record, spans: list[tuple[int, int]]) -> str:
-    """The shown ranges of a record, one below the other."""
-    return well_formed("\n".join(record.content[start:end] for start, end in spans))
+    """The shown ranges of a record as they are seen, one below the other."""
+    return visible(well_formed("\n".join(record.content[start:end] for start, end in spans)))
 
 
 def _joined(*pieces: str) -> str:
@@ -309,12 +314,12 @@ def _filled(
         items.append(
             PackedItem.model_construct(
                 id=record.id,
-                type=well_formed(record.type),
-                path=well_formed(record.path),
+                type=visible(well_formed(record.type)),
+                path=visible(well_formed(record.path)),
                 bucket=record.bucket,
                 scope=record.scope,
                 team_id=record.team_id,
-                title=well_formed(record.title),
+                title=visible(well_formed(record.title)),
                 status=record.status,
                 score=ranked[record.id].score,
                 reason=ranked[record.id].reason,

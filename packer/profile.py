@@ -39,7 +39,8 @@ class Profile(BaseModel):
 
     `template` names the layout that renders the text; `answer` says whether a door gives that text alone or the whole
     pack; `fields` are the item fields a door shows; `item_content` gives every item its own shown text besides
-    `context_text`; `order` is how lists of recalled rows are sorted (packs are always best first).
+    `context_text`; `for_host` makes tags of hosts in stored text harmless; `order` is how lists of recalled rows are
+    sorted (packs are always best first).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -50,6 +51,7 @@ class Profile(BaseModel):
     answer: Literal["text", "pack"]
     fields: Annotated[tuple[str, ...], Field(strict=False)]
     item_content: bool = False
+    for_host: bool = False
     order: Literal["best_first", "best_last"] = "best_first"
     defaults: Defaults = Defaults()
 

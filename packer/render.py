@@ -6,7 +6,6 @@ finished lines (`context_packs.packer.section`); ids, types, paths and titles pa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 import regex
 
+from context_packs.store.visible import visible
+
 from .profile import Profile
 from .tokens import well_formed
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 PACKAGE = "context_packs.templates"
 HEADING_CHARS = 80
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _GRAPHEME = regex.compile(r"\X")
 
 
@@ -129,7 +129,7 @@ def _environment() -> jinja2.Environment:
 
 def one_line(text: str) -> str:
     """An id, type, path or title on one line of a frame: blanks and line breaks are one blank each run, `|` is `¦`,
-    control characters and lone surrogates are U+FFFD; an empty text is `-`."""
+    control characters and lone surrogates are U+FFFD, what hides or turns text is left out; an empty text is `-`."""
     return _plain(text) or "-"
 
 
@@ -153,4 +153,4 @@ def day(moment: datetime) -> str:
 
 
 def _plain(text: str) -> str:
-    return _CONTROL.sub("\ufffd", " ".join(well_formed(text).split())).replace("|", "¦")
+    return " ".join(visible(" ".join(well_formed(text).split())).split()).replace("|", "¦")

@@ -1,9 +1,9 @@
 """One record as a section of a pack: which of its passages are shown, as lines that no stored text can leave.
 
 Every content line starts with one blank, so nothing at column 0 is ever stored text. Line breaks of any kind become LF,
-blank lines and blanks at the end of a line are folded away, other control characters than tab are U+FFFD; everything
-else stands verbatim. A run of passages that does not follow on what is shown before it is announced by "… ", on the
-same line where it stands on the same line in the record.
+blank lines and blanks at the end of a line are folded away, other control characters than tab are U+FFFD, and what
+hides or turns text is left out; everything else stands verbatim. A run of passages that does not follow on what is
+shown before it is announced by "… ", on the same line where it stands on the same line in the record.
 
 Lines are grouped in *blocks*: all passages that share a line of the record. A block is costed as a whole, and blocks
 add up, because no token reaches over a line break and the blank behind it. So that a step stays cheap in a record that
@@ -17,6 +17,7 @@ from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass
 
 from context_packs.store.records import Record, Span
+from context_packs.store.visible import visible
 
 from .tokens import well_formed
 
@@ -25,10 +26,9 @@ INDENT = " "
 SKIPPED = " …"
 _BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _BREAK = re.compile(f"[{_BREAKS}]")
-_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ODD = re.compile(r"[\r\u2028\u2029\ud800-\udfff]")
 _INK = re.compile(r"\S")
-_CLEAN: dict[int, int | str] = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) != "\t"}
-_CLEAN |= {ord(mark): "\n" for mark in _BREAKS}
+_TO_BREAK = {ord(mark): "\n" for mark in _BREAKS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def outline_of(record: Record) -> Outline:
     """The outline of a record, linear in its length; one stored without passages, or all blank, is one unit."""
     content = record.content
     spans = record.passages or (Span(0, 0, len(content)),)
-    inked = [n for n, span in enumerate(spans) if not content[span.start : span.end].isspace()] or [0]
+    inked = [n for n, span in enumerate(spans) if visible(content[span.start : span.end]).strip()] or [0]
     units: list[Unit] = []
     block = block_start = before = 0
     for n, ordinal in enumerate(inked):
@@ -89,7 +89,8 @@ def outline_of(record: Record) -> Outline:
 def lines_of(text: str) -> str:
     """Stored text as content lines, each behind one blank and without blanks at its end, joined by LF."""
     if _ODD.search(text):
-        text = well_formed(text.replace("\r\n", "\n")).translate(_CLEAN)
+        text = well_formed(text.replace("\r\n", "\n")).translate(_TO_BREAK)
+    text = visible(text)
     if "\n" not in text:
         text = text.rstrip()
         return f"{INDENT}{text}" if text else ""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+from .visible import visible
+
 PREFIX_FLOOR = 32  # characters on both sides for one text to count as the beginning of the other
 
 
 def normal(text: str) -> str:
-    """NFKC, case folded, white space as single blanks."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """As it is shown, NFKC, case folded, white space as single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", visible(text)).casefold().split())
 
 
 class Known:

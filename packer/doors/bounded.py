@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from context_packs.store.known import PREFIX_FLOOR, normal
 from context_packs.store.records import Record
+from context_packs.store.visible import visible
 
 from ..excerpt import excerpt, preview
 from ..service import Contents, Row, Rows, Settings
@@ -165,14 +166,14 @@ def brief(row: Row, query: str, settings: Settings, count: Count) -> Document:
     if len(content) <= settings.preview_chars and count(content) <= PREVIEW_TOKENS + EXCERPT_TOKENS:
         return row_document(row.record, row.confidence)
     document = row_document(row.record, row.confidence)
-    document["content"] = _known_again(content, settings.preview_chars, count)
-    if document["content"] == content:
+    text = _known_again(content, settings.preview_chars, count)
+    if text == content:
         return document
-    document |= {"content_truncated": True, "content_len": len(content)}
+    document |= {"content": visible(text), "content_truncated": True, "content_len": len(content)}
     if settings.excerpt_chars:
 
         def cut(chars: int) -> str:
-            return excerpt(row.record, query, row.hits, chars).text
+            return visible(excerpt(row.record, query, row.hits, chars).text)
 
         document["excerpt"] = _narrowed(cut, settings.excerpt_chars, EXCERPT_TOKENS, count)
         document["excerpt_basis"] = excerpt(row.record, query, row.hits, max(len(document["excerpt"]), 1)).basis
@@ -225,7 +226,7 @@ def contents_within(contents: Contents, *, count: Count, max_tokens: int) -> Doc
     room = _Room(count, max_tokens - cost_of({"messages": [], **facts}, count) - reserve)
     shown: dict[str, Document] = {}
     for record in records:
-        document = row_document(record)
+        document = {**row_document(record), "content": record.content}  # an exact get gives what is stored
         if len(document["content"]) <= FULL_CONTENT_CHARS and room.take(document):
             shown[record.id] = document
     while True:

@@ -231,7 +231,8 @@ def _fitting(packs: ContextPacks, host: str, name: str, query: str, scope: str, 
 
 
 def _memory(packs: ContextPacks, query: str, scope: str, limits: Mapping[str, int]) -> str:
-    """A pack of the project's memory and one of the general memory, one blank line between them.
+    """A pack of the project's memory and one of the general memory, one blank line between them. The line that says
+    that they are data stands once, before both.
 
     The project takes up to two thirds and the general memory the rest; where that is nothing, the project takes all.
     Where there is room for no record at all, the pack that says so is not taken for one that knows nothing.
@@ -250,7 +251,7 @@ def _memory(packs: ContextPacks, query: str, scope: str, limits: Mapping[str, in
         own = pack(scope, tokens, chars)
     packs_made = [one for one in (own, general) if one is not None]
     shown = [one for one in packs_made if one.items] or [one for one in packs_made if one.budget.state == "limited"][:1]
-    return "\n\n".join(one.text for one in shown)
+    return "\n\n".join([shown[0].text, *(one.text.partition("\n")[2] for one in shown[1:])] if shown else ())
 
 
 def encoded(name: str, context: str) -> str:

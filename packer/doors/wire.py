@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from context_packs.store.records import Record
+from context_packs.store.visible import visible
 
 from ..excerpt import excerpt, preview
 from ..pack import Pack, structured
@@ -78,25 +79,26 @@ def recall_document(
 def shortened(row: Row, query: str, settings: Settings) -> dict[str, Any]:
     """A row as preview and, where it was cut, the passages that match; a short one whole."""
     document = row_document(row.record, row.confidence)
-    document["content"], cut = preview(row.content, settings.preview_chars)
+    text, cut = preview(row.content, settings.preview_chars)
+    document["content"] = visible(text)
     if cut:
         document |= {"content_truncated": True, "content_len": len(row.content)}
         if settings.excerpt_chars:
             found = excerpt(row.record, query, row.hits, settings.excerpt_chars)
-            document |= {"excerpt": found.text, "excerpt_basis": found.basis}
+            document |= {"excerpt": visible(found.text), "excerpt_basis": found.basis}
     return document
 
 
 def row_document(record: Record, confidence: float | None = None) -> dict[str, Any]:
-    """One stored record as a row of an answer, whole. `ref` is its id here, `id` the caller's own where one was given;
-    `confidence` is rounded to four digits."""
+    """One stored record as a row of an answer, whole, but for what hides or turns text. `ref` is its id here, `id` the
+    caller's own where one was given; `confidence` is rounded to four digits."""
     document: dict[str, Any] = {
         "ref": record.id,
-        "content": record.content,
+        "content": visible(record.content),
         "source": dict(record.source),
         "timestamp": moment(record.created_at),
-        "path": record.path,
-        "type": record.type,
+        "path": visible(record.path),
+        "type": visible(record.type),
     }
     if record.external_id is not None:
         document["id"] = record.external_id

@@ -11,6 +11,7 @@ from typing import Any
 
 from context_packs.store.records import Record, Written
 from context_packs.store.rows import REPAIRED
+from context_packs.store.visible import visible
 
 from ..excerpt import preview
 from ..pack import Pack
@@ -22,6 +23,7 @@ from .wire import moment, pack_document
 
 Document = dict[str, Any]
 
+_READ = ("content", "title", "path", "type", "memory_type")
 _ALWAYS = frozenset(("id", "memory_id", "content", "content_truncated", "content_len"))
 _SHOWN_AS = {"memory_type": "type"}  # what a profile must show for it
 _WITH_SCORE = frozenset(("score", "explanation"))
@@ -121,7 +123,7 @@ def context_document(pack: Pack, caller: Caller, profile: Profile, asked: Mappin
             text = " … ".join(record.content[start:end].strip() for start, end in spans)
             item |= {
                 "score": round(confidences[record.id], 4),
-                "snippet": preview(text, settings.preview_chars)[0],
+                "snippet": visible(preview(text, settings.preview_chars)[0]),
                 "agent_boundary": boundary_of(record, caller),
             }
         else:
@@ -147,7 +149,7 @@ def results_document(rows: Rows, caller: Caller, profile: Profile, *, explain: b
     left = FULL_CONTENT_CHARS
     results: list[Document] = []
     for row in rows:
-        document = memory_document(row.record, caller, profile)
+        document = _seen(memory_document(row.record, caller, profile))
         if len(row.content) <= left:
             left -= len(row.content)
         else:
@@ -167,9 +169,15 @@ def results_document(rows: Rows, caller: Caller, profile: Profile, *, explain: b
     return facts
 
 
+def _seen(document: Document) -> Document:
+    """A row without what hides or turns text; an exact get gives what is stored."""
+    texts = {name: visible(document[name]) for name in _READ if name in document}
+    return {**document, **texts}
+
+
 def _begun(row: Row, settings: Settings) -> Document:
     text, _ = preview(row.content, settings.preview_chars or 500)
-    return {"content": text, "content_truncated": True, "content_len": len(row.content)}
+    return {"content": visible(text), "content_truncated": True, "content_len": len(row.content)}
 
 
 def _why(row: Row) -> Document:

@@ -215,3 +215,18 @@ def test_every_host_stays_below_what_it_cuts() -> None:
         "codex": {"max_tokens": 2_400, "max_chars": 9_900},
         "plain": {},
     }
+
+
+def test_rows_show_no_text_that_hides_or_turns() -> None:
+    """Previews and whole rows, as a model reads them; a preview given back is known again. An exact get is exact."""
+    given = "Ada \u202elikes\u202c te\u200ba.\x1b[0m 👩‍👩‍👧 می‌خواهم"
+    with ContextPacks.open(":memory:", embedder="none") as packs:
+        packs.remember(f"{given} " * 40, path="a\u2066b")
+        rows = packs.recall("Ada likes tea")
+        for full in (False, True):
+            (row,) = recall_document(rows, "Ada likes tea", packs.settings, full_content=full)["messages"]
+            assert row["content"].startswith("Ada likes tea.\ufffd[0m 👩‍👩‍👧 می‌خواهم Ada")
+            assert row["path"] == "ab"
+            assert "\u202e" not in row.get("excerpt", "")
+            assert packs.recall("Ada likes tea", exclude_contents=[row["content"]]).excluded == 1
+        assert packs.get("mem:1").content.startswith(given)

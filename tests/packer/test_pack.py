@@ -15,6 +15,7 @@ from context_packs.packer.tokens import token_counter
 from context_packs.store.base import Candidates
 from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
+from context_packs.store.visible import visible
 
 PROFILES = st.sampled_from(["public", "internal", "kernel", "session_start"])
 TOKENS = st.one_of(st.integers(1, 400), st.integers(1, 3000))
@@ -132,8 +133,7 @@ def parsed(text: str) -> list[tuple[str, str, str, str]]:
 def squeezed(text: str) -> str:
     """Only what is visible: no blanks, no marks of omission, control characters and surrogates as they are rendered."""
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    text = re.sub(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f]", "\ufffd", text)
-    return re.sub(r"[\s…]", "", text)
+    return re.sub(r"[\s…]", "", visible(text))
 
 
 @given(data=st.data(), max_tokens=st.integers(60, 1500))

@@ -28,7 +28,8 @@ def shown(kit: Any, text: str, *ordinals: int) -> Section:
         ("\ud800 lone, \ud83d\ude00 pair", " \ufffd lone, 😀 pair"),
         ("", ""),
         (" \n\t\r\n", ""),
-        ("\u200b", " \u200b"),
+        ("\u200b", ""),
+        ("a\u202eb\u200b \u2066c", " ab c"),
     ],
 )
 def test_stored_text_becomes_indented_lines(text: str, lines: str) -> None:
