@@ -14,7 +14,7 @@ ROW = re.compile(r"\| ([A-Z]\d+) \| ([^|]+) \| ([^|]+) \|")
 
 
 @cache
-def tests_of(file: str) -> frozenset[str]:
+def functions_of(file: str) -> frozenset[str]:
     """Names of the test functions of a file below tests/; none where it is missing."""
     path = ROOT / "tests" / file
     if not path.is_file():
@@ -28,7 +28,7 @@ def test_every_test_that_the_table_of_faults_names_exists() -> None:
     """Whoever renames or removes a test takes the table along."""
     named = NAMED.findall(TABLE.read_text("utf-8"))
     assert len(named) > 100
-    assert [f"{file}::{name}" for file, name in named if name not in tests_of(file)] == []
+    assert [f"{file}::{name}" for file, name in named if name not in functions_of(file)] == []
 
 
 @pytest.mark.tree
