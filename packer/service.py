@@ -36,6 +36,7 @@ from .tokens import TokenCounter, token_counter
 if TYPE_CHECKING:
     from context_packs.store.access import Grant, Issued, Token
     from context_packs.store.audit import Audit
+    from context_packs.store.erasure import Forgotten
     from context_packs.store.importers import ImportOptions, ImportReport
 
 DEPTH = 200  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
@@ -369,9 +370,15 @@ class ContextPacks(Chained):
             yield batch
         self._store.merge()
 
-    def forget(self, ref: str, mode: str = "soft_delete") -> str:
-        """Forget one record: `soft_delete`, `hard_delete` (text erased) or `redact` (text erased, record stays)."""
-        return self._store.forget([ref], mode, self.viewer)[0]
+    def forget(self, ref: str, mode: str = "soft_delete", *, labels: bool = False) -> Forgotten:
+        """Forget one record: `soft_delete`, `hard_delete` (text erased) or `redact` (text erased, record stays).
+
+        `labels` erases path, type, status, scope, bucket and external id too, and with `hard_delete` the name of a
+        thread, worker or trigger. What was erased is in no answer and no export from now on; its bytes stay in unused
+        parts of the file until `compact` has run. `derived` names records that may repeat the text. Raises
+        InvalidField, NotFound, Gone.
+        """
+        return self._store.forget([ref], mode, self.viewer, labels=labels)[0]
 
     def revise(self, ref: str, *, merge: bool = True, idempotency_key: str | None = None, **changes: Any) -> Written:
         """Write the next version of a record of one's own: fields of the JSON Lines form that change, the others stay.

@@ -409,6 +409,12 @@ def speaker_terms(name: str) -> list[str]:
     return [_SPEAKER + word for word in (longer or words)]
 
 
+def clear() -> None:
+    """Forget the words that were analyzed so far."""
+    for cached in (term_key, _signature_key, _word_sides, _index_chunk, _signature_chunk, _speaker_keys):
+        cached.cache_clear()
+
+
 def speaker_keys(name: str) -> list[int]:
     """Return ``term_key`` of each of ``speaker_terms(name)``."""
     return list(_speaker_keys(name[:256]))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .access import Tokens
     from .audit import Audit
     from .chain import Chain
+    from .erasure import Forgotten
 
 TimeAxis = Literal["created_at", "updated_at"]
 USAGE = "usage"
@@ -155,7 +156,7 @@ class Store(Protocol):
 
     def get(self, one: str, viewer: Viewer) -> Record: ...
 
-    def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]: ...
+    def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = ...) -> list[Forgotten]: ...
 
     def revise(
         self, one: str, changes: Mapping[str, Any], viewer: Viewer, *, merge: bool = ..., replay: str | None = ...

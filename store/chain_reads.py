@@ -252,7 +252,7 @@ def _position(session: Session, thread: int, after: str) -> int:
     """The key of the event behind which a page begins; it may have been deleted since."""
     if not after:
         return 0
-    row = session.row(query("position"), {"thread": thread, "hash": name_hash(after), "name": after})
+    row = session.row(query("position"), {"thread": thread, **reads.named(after)})
     if row is None:
         raise Conflict("cursor: its event is not in this store: begin without a cursor", field="cursor")
     return int(row[0])

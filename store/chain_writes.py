@@ -148,11 +148,14 @@ def insert_payloads(session: Session, payloads: Sequence[tuple[int, str, bytes]]
 
 
 def by_name(session: Session, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Rows (key, name, agent, external id, thread, deleted) of records with these names, whoever has them."""
+    """Rows (key, name, agent, external id, thread, deleted) of records with these names, whoever has them; a name that
+    was erased is told as it was asked for."""
     if not names:
         return []
-    hashes = [name_hash(name) for name in names]
-    return session.rows(query("taken_names"), {"hashes": hashes, "names": list(names)})
+    asked = reads.as_stored(names)
+    hashes = list({name_hash(name) for name in names})
+    rows = session.rows(query("taken_names"), {"hashes": hashes, "names": list(asked)})
+    return [(key, asked[name], *rest) for key, name, *rest in rows]
 
 
 def _named(session: Session, name: str | None, viewer: Viewer, now: datetime, field: str) -> Known | None:
@@ -179,13 +182,11 @@ def external(session: Session, kind: Kind, agent: str, texts: Sequence[str]) -> 
     """Records of an agent by the caller's own ids; of several the one that is not deleted."""
     if not texts:
         return {}
-    rows = session.rows(
-        query("taken_externals"),
-        {"hashes": [caller_hash(agent, text, kind) for text in texts], "agent": agent, "kind": key_of(kind, 0)},
-    )
-    return {
-        known.external_id or "": known for known in sorted((Known(*row) for row in rows), key=lambda k: not k.deleted)
-    }
+    asked = {caller_hash(agent, text, kind): text for text in texts}
+    rows = session.rows(query("taken_externals"), {"hashes": list(asked), "agent": agent, "kind": key_of(kind, 0)})
+    # Of what was erased only the hash is left.
+    found = [Known(key, name, owner, text or asked[hashed], *rest) for hashed, key, name, owner, text, *rest in rows]
+    return {known.external_id or "": known for known in sorted(found, key=lambda known: not known.deleted)}
 
 
 def spots(session: Session, names: Sequence[str], viewer: Viewer, now: datetime, field: str) -> list[Spot | StoreError]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from . import reads
 from .base import Candidates, Filters, Viewer
 from .candidates import log, newest, restore, search
-from .duck import Duck, Mode, query
+from .duck import Duck, Mode
 from .embedders import Embedder
-from .errors import Gone, InvalidField, NotFound, StoreError
+from .errors import InvalidField, StoreError
 from .inturn import InTurn
 from .reads import absent
 from .records import Record, Written, is_id
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from .access import Tokens
     from .audit import Audit
     from .chain import Chain
-
-FORGET_MODES = ("soft_delete", "hard_delete", "redact")
+    from .erasure import Forgotten
 
 
 class DuckStore:
@@ -130,32 +129,21 @@ class DuckStore:
             if postings.has_tail(session):
                 postings.merge(session)
 
-    def forget(self, ids: Sequence[str], mode: str, viewer: Viewer) -> list[str]:
-        """Forget records that the viewer owns: `soft_delete` keeps the text for the owner's export, `hard_delete`
-        erases it (also after a soft one) and `redact` erases it but leaves the record readable. All or none; returns
-        the ids.
+    def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = False) -> list[Forgotten]:
+        """Forget records that the viewer owns, all or none: `soft_delete` keeps the text for the owner's export,
+        `hard_delete` erases it (also after a soft one) and `redact` erases it but leaves the record readable. See
+        `store/erasure.py` for what stays and what `labels` does.
 
         Raises InvalidField for a malformed id or mode, NotFound for an id that is not one of the viewer's own records,
         Gone for one already deleted.
         """
-        if mode not in FORGET_MODES:
-            raise InvalidField(f"mode: {mode!r} is not one of {', '.join(FORGET_MODES)}", field="mode")
-        from . import writes
+        from . import erasure
 
-        for one in ids:
-            _assert_id(one)
-        keys: list[int] = []
+        erasure.check(ids, mode, labels)
         with self.duck.writing() as session:
-            for one in ids:
-                key = reads.own_key(session, one, viewer.agent_id)
-                row = None if key is None else session.row(query("owner"), {"key": key})
-                if key is None or row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
-                    raise NotFound(f"id: there is no record {one}", field="id")
-                if row[2] is not None and not (mode == "hard_delete" and row[3] != "hard_delete"):
-                    raise _gone(one)
-                keys.append(key)
-            writes.forget(session, keys, mode, self.clock())
-        return list(ids)
+            return erasure.forget(
+                session, ids, mode, viewer, self.clock(), labels=labels, on_disk=not self.duck.in_memory
+            )
 
     def revise(
         self, one: str, changes: Mapping[str, Any], viewer: Viewer, *, merge: bool = True, replay: str | None = None
@@ -267,13 +255,15 @@ class DuckStore:
             yield from exports.lines(session, viewer)
 
     def stats(self, viewer: Viewer) -> dict[str, Any]:
-        """Counts of what the viewer can see, and of the file; `pending` are passages without a vector, everybody's."""
-        from . import vectors
+        """Counts of what the viewer can see, and of the file; `pending` are passages without a vector, everybody's;
+        `erasures_waiting` counts erasures whose bytes are in the file until it is compacted."""
+        from . import erasure, vectors
 
         with self.duck.reading() as session:
             facts = {**reads.stats(session, viewer, self.clock()), "bytes": self.duck.size()}
             name = self.embedder.name if self.embedder else None
             return facts | {
+                "erasures_waiting": erasure.waiting(session),
                 "embedder": name,
                 "pending": vectors.pending(session, name, self.clock()) if name is not None else 0,
             }
@@ -293,7 +283,3 @@ class DuckStore:
 def _assert_id(one: object) -> None:
     if not is_id(one):
         raise InvalidField(f"id: {str(one)[:40]!r} is not an id like mem:1 or ep:1", field="id")
-
-
-def _gone(one: str) -> Gone:
-    return Gone(f"id: record {one} was deleted", field="id")

@@ -22,11 +22,16 @@ from .times import parse_time, utc
 
 _HIGHEST = 10**16 - 1  # ids have up to 16 digits
 _ERASED = ("hard_delete", "redact")
+_HASHED = {"external_id": "external_hash", "idempotency_key": "idempotency_hash", "semantic_key": "semantic_hash"}
 _TIMES = ("created_at", "updated_at", "valid_from", "valid_to", "expires_at", "superseded_at", "deleted_at")
 
 
+Hash = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+
+
 class LineIn(RecordIn):
-    """A line of an export: a record with its id, version, links and tombstone."""
+    """A line of an export: a record with its id, version, links and tombstone. `hashes` are all that is left of the
+    caller's keys of an erased one."""
 
     content: Annotated[str, Field(strict=True)]
     id: str
@@ -42,6 +47,7 @@ class LineIn(RecordIn):
     thread_id: str | None = None
     thread_agent_id: Label = ""
     payload: PayloadIn | None = None
+    hashes: dict[Literal["external_id", "idempotency_key", "semantic_key"], Hash] = Field(default_factory=dict)
 
     @field_validator("content")
     @classmethod
@@ -76,7 +82,7 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
         "key", "version", "content", "title", "path", "type", "bucket", "scope", "agent_id", "team_id", "status",
         "source", "metadata", "external_id", "idempotency_key", "pinned", "created_at", "updated_at", "valid_from",
         "valid_to", "expires_at", "supersedes", "superseded_by", "superseded_at", "deleted_at", "forgotten",
-        "semantic_key",
+        "semantic_key", *_HASHED.values(),
     )  # fmt: skip
     params = {"agent": viewer.agent_id if viewer else None, "temporary": viewer is None or viewer.temporary}
     named = owners_of(session)
@@ -91,6 +97,12 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
                 line[name] = line[name].replace(tzinfo=UTC).isoformat()
         for name in ("supersedes", "superseded_by"):
             line[name] = None if line[name] is None else _id(line[name], named)
+        hashes = {name: line.pop(hashed) for name, hashed in _HASHED.items()}
+        line["hashes"] = {
+            name: number
+            for name, number in hashes.items()
+            if line["forgotten"] in _ERASED and number is not None and line[name] is None
+        }
         line["timestamp"] = line.pop("created_at")
         line["source"], line["metadata"] = json.loads(line["source"]), json.loads(line["metadata"])
         chain_fields(line, key, thread, named)
@@ -188,6 +200,7 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
         row["forgotten"] = line.forgotten
         if line.forgotten in _ERASED:
             row["content_hash"], row["print_low"], row["print_high"], row["terms"] = None, 0, 0, 0
+            row |= {_HASHED[name]: number for name, number in line.hashes.items()}
         else:
             slots.append((vid, item))
         notes: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ import numpy as np
 from .base import Filters, Viewer
 from .duck import Row, Session, query
 from .errors import Gone, NotFound, StoreError
-from .records import NAMED, Record, Span, id_of, key_of, kind_of, name_hash, parse_id, parse_name
+from .records import NAMED, Record, Span, erased_name, id_of, key_of, kind_of, name_hash, parse_id, parse_name
 from .times import utc
 
 
@@ -197,9 +197,20 @@ def another_meant(session: Session, found: Mapping[int, tuple[str, str]], viewer
 
 def gone_names(session: Session, names: Sequence[str], viewer: Viewer) -> list[tuple[int, str, str]]:
     """Key, name and owner of deleted records of these names that the viewer had or could see in its teams."""
+    asked = as_stored(names)
     hashes = [name_hash(name) for name in names]
-    params = {"hashes": hashes, "names": list(names), "agent": viewer.agent_id, "teams": list(viewer.teams)}
-    return session.rows(query("deleted_names"), params)
+    params = {"hashes": hashes, "names": list(asked), "agent": viewer.agent_id, "teams": list(viewer.teams)}
+    return [(key, asked[name], owner) for key, name, owner in session.rows(query("deleted_names"), params)]
+
+
+def as_stored(names: Iterable[str]) -> dict[str, str]:
+    """What may stand in the store for names: each itself, and what is left of it once erased; with the name."""
+    return {stored: name for name in names for stored in (erased_name(name), name)}
+
+
+def named(name: str) -> dict[str, Any]:
+    """The parameters of a look-up of one name."""
+    return {"hash": name_hash(name), "name": name, "erased": erased_name(name)}
 
 
 def name_was_seen(session: Session, name: str, viewer: Viewer, now: datetime) -> bool:
@@ -215,7 +226,7 @@ def own_key(session: Session, one: str | None, agent: str) -> int | None:
         return key_of(*parsed)
     if one is None or parse_name(one) is None:
         return None
-    row = session.row(query("own_name"), {"hash": name_hash(one), "name": one, "agent": agent})
+    row = session.row(query("own_name"), {**named(one), "agent": agent})
     return int(row[0]) if row else None
 
 
@@ -223,10 +234,10 @@ def absent(session: Session, one: str, viewer: Viewer, field: str = "id") -> Sto
     """Why an id can not be read: only its owner learns that there was something, and of a temporary record only if it
     may see such."""
     key = own_key(session, one, viewer.agent_id)
-    row = None if key is None else session.row(query("owner"), {"key": key})
-    if row is None or row[0] != viewer.agent_id or not viewer.sees(row[4]):
+    row = None if key is None else session.row(query("owner"), {"key": key, "agent": viewer.agent_id})
+    if row is None or not viewer.sees(row[2]):
         return NotFound(f"{field}: there is no record {one}", field=field)
-    if row[2] is not None:
+    if row[0] is not None:
         return Gone(f"{field}: record {one} was deleted", field=field)
     return NotFound(f"{field}: there is no record {one}: it has expired", field=field)
 

@@ -26,6 +26,7 @@ NAMED: tuple[Kind, ...] = KINDS[2:]
 _SLOTS = 16  # room for kinds to come without renumbering
 _ID = re.compile(r"(mem|ep):([1-9][0-9]{0,15})")
 _NAME = re.compile(r"(trg|thr|wkr)_[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_ERASED = re.compile(r"(trg|thr|wkr)_erased\.([0-9a-f]{16})")
 
 
 def format_id(kind: str, n: int) -> str:
@@ -74,8 +75,16 @@ def id_of(key: int, name: str | None = None) -> str:
 
 
 def name_hash(name: str) -> int:
-    """The signed 64-bit number by which a name is looked up."""
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
+    """The signed 64-bit number by which a name is looked up; of an erased name what it was of the name itself."""
+    erased = _ERASED.fullmatch(name)
+    digest = bytes.fromhex(erased[2]) if erased else blake2b(name.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def erased_name(name: str) -> str:
+    """What stands for a name once it was erased: its kind and hash, by which it is known again and never told."""
+    digest = name_hash(name).to_bytes(8, "little", signed=True)
+    return f"{name[:3]}_erased.{digest.hex()}"
 
 
 def made_name(kind: Kind, n: int) -> str:

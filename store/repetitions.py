@@ -158,23 +158,29 @@ def look_up(
     """What the store has of a batch that would go to these places, as far as the viewer may know: a record that is
     out of its sight is repeated by nothing. An idempotency key is known to whoever used it, so it still answers."""
     pairs = [(place[0], item.record) for item, place in zip(batch, places, strict=True)]
-    externals = [caller_hash(agent, record.external_id) for agent, record in pairs if record.external_id]
-    replays = [caller_hash(agent, record.idempotency_key) for agent, record in pairs if record.idempotency_key]
-    abouts = [semantic_hash(place, item.record.semantic_key) for item, place in zip(batch, places, strict=True)]
+    externals = {caller_hash(agent, record.external_id): record.external_id for agent, record in pairs}
+    replays = {caller_hash(agent, record.idempotency_key): record.idempotency_key for agent, record in pairs}
+    abouts = {
+        semantic_hash(place, record.semantic_key): record.semantic_key
+        for (_, record), place in zip(pairs, places, strict=True)
+    }
+    for asked in (externals, replays, abouts):
+        asked.pop(None, None)
     rows = session.rows(
         query("existing"),
         {
             "contents": [item.content_hash for item in batch],
-            "externals": externals,
-            "semantics": [one for one in abouts if one is not None],
+            "externals": list(externals),
+            "semantics": list(abouts),
             "now": now,
         },
     )
-    used = session.rows(query("replays"), {"replays": replays}) if replays else []
+    used = session.rows(query("replays"), {"replays": list(replays)}) if replays else []
     stored = []
     for row in rows:
         (key, vid, version, agent, team, scope, bucket, path, content, external, created, expires, supersedes,
-         superseded_by, superseded_at, deleted, forgotten, status, semantic) = row  # fmt: skip
+         superseded_by, superseded_at, deleted, forgotten, status, semantic, external_hash,
+         about_hash) = row  # fmt: skip
         if not viewer.sees(bucket):
             continue
         stored.append(
@@ -184,7 +190,7 @@ def look_up(
                 version=version,
                 place=(agent, team, scope, bucket, path),
                 content_hash=content,
-                external_id=external,
+                external_id=external or externals.get(external_hash),  # of what was erased only the hash is left
                 created_at=created,
                 live=deleted is None
                 and superseded_at is None
@@ -193,13 +199,13 @@ def look_up(
                 forgotten=deleted is not None or forgotten is not None,
                 supersedes=supersedes,
                 superseded=None if superseded_at is None else (superseded_by, superseded_at),
-                semantic_key=semantic,
+                semantic_key=semantic or abouts.get(about_hash),
             )
         )
     return Repetitions(
         stored,
         [
-            (agent, replay, Repeated(key, vid, version, content, forgotten is not None))
-            for key, vid, version, agent, replay, content, forgotten in used
+            (agent, replay or replays[hashed] or "", Repeated(key, vid, version, content, forgotten is not None))
+            for key, vid, version, agent, hashed, replay, content, forgotten in used
         ],
     )

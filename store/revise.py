@@ -58,17 +58,17 @@ def revise(
         raise InvalidField(f"id: {ascii(one)[:40]} is not an id like mem:1 or ep:1", field="id")
     moment = utc(now)
     assert moment is not None
-    row = session.row(query("current"), {"key": key_of(*parsed)})
+    row = session.row(query("current"), {"key": key_of(*parsed), "agent": viewer.agent_id})
     stands = dict(zip(_COLUMNS, row, strict=True)) if row else {}
     _assert_changeable(stands, one, viewer, moment)
     record = _changed(stands, parsed[0], changes, merge, replay)
     item = prepare(record, repaired=broken(changes))
     place = place_of(record, viewer)
     if replay is not None:
-        for key, _, version, agent, text, content_hash, _ in session.rows(
+        for key, _, version, agent, _, text, content_hash, _ in session.rows(
             query("replays"), {"replays": [caller_hash(viewer.agent_id, replay)]}
         ):
-            if (agent, text) == (viewer.agent_id, replay):
+            if agent == viewer.agent_id and text in (None, replay):  # None: it was erased, its hash is left
                 if key != key_of(*parsed) or content_hash not in (None, item.content_hash):
                     raise Conflict(
                         "idempotency_key: was used with other content: take a new key or send the same content",

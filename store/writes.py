@@ -1,4 +1,4 @@
-"""Writes inside one transaction: remember a batch, forget."""
+"""Writes of records inside one transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from .times import utc
 DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"
 DEFAULT_STATUS = "active"
-REDACTED = "[redacted]"
 _NOT_APPLIED = frozenset({"pinned", "expires_at", "status", "metadata"})  # by a repetition
 FORGOTTEN = "was forgotten earlier and stays so: give another id or key to store it anew"
 
@@ -243,23 +242,3 @@ def insert(session: Session, rows: Sequence[dict[str, Any]]) -> None:
     """Append rows of `records`; all have the same columns."""
     if rows:
         session.run(query("insert_records"), {name: [row[name] for row in rows] for name in rows[0]})
-
-
-def forget(session: Session, keys: Sequence[int], mode: str, now: datetime) -> None:
-    """Make tombstones of records; `hard_delete` and `redact` erase the text of all their versions too."""
-    moment = utc(now)
-    if mode != "soft_delete":
-        postings.remove(session, keys)
-        session.run(
-            "DELETE FROM vectors WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
-            {"keys": list(keys)},
-        )
-        session.run("DELETE FROM payloads WHERE key IN (SELECT unnest($keys::BIGINT[]))", {"keys": list(keys)})
-        session.run("DELETE FROM links WHERE from_key IN (SELECT unnest($keys::BIGINT[]))", {"keys": list(keys)})
-        session.run(query("erase"), {"keys": list(keys), "text": REDACTED if mode == "redact" else "", "mode": mode})
-    if mode != "redact":
-        session.run(
-            "UPDATE records SET deleted_at = $now, forgotten = $mode WHERE key IN (SELECT unnest($keys::BIGINT[])) "
-            "AND deleted_at IS NULL",
-            {"now": moment, "mode": mode, "keys": list(keys)},
-        )

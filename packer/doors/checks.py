@@ -48,6 +48,7 @@ def examine(open_packs: Callable[[], ContextPacks]) -> tuple[list[Finding], int]
             look.at("schema", lambda: f"version {packs.stats()['schema']}")
             look.at("write", lambda: _write(packs))
             look.at("index", lambda: _index(packs))
+            look.at("erasures", lambda: _erasures(packs))
     return look.findings, look.worst
 
 
@@ -103,6 +104,12 @@ def _store(packs: ContextPacks) -> str:
 def _write(packs: ContextPacks) -> str:
     packs.probe()
     return "the store takes writes"
+
+
+def _erasures(packs: ContextPacks) -> str:
+    """Whether bytes of erased text are left in the file: it is no fault, and there is something to do."""
+    count = packs.stats()["erasures_waiting"]
+    return f"{count} wait for `context-packs compact`: their bytes are still in the file" if count else "none waits"
 
 
 def _index(packs: ContextPacks) -> str:

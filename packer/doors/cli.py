@@ -272,15 +272,23 @@ def remember(state: Globals, /, text: str, **fields: Any) -> None:
 @cli.command()
 @click.argument("ref")
 @click.option("--mode", default="soft_delete", show_default=True, help="soft_delete, hard_delete or redact")
+@click.option("--labels", is_flag=True, help="erase path, type, scope, external id and name too")
 @click.pass_obj
-def forget(state: Globals, /, ref: str, mode: str) -> None:
-    """Forget a record; its id is never used again."""
+def forget(state: Globals, /, ref: str, mode: str, labels: bool) -> None:
+    """Forget a record; its id is never used again. hard_delete and redact erase its text."""
+    from .wire import forgotten_document
+
     with state.open() as packs:
-        packs.forget(ref, mode)
+        done = packs.forget(ref, mode, labels=labels)
     if state.json:
-        say_json({"id": ref, "status": mode})
+        say_json(forgotten_document(done))
     else:
         say(f"{ref} {mode}")
+    if done.erased == "after compact":
+        state.note("note: its bytes are in unused parts of the file until `context-packs compact` has run")
+    if done.derived:
+        named = ", ".join(f"{one.id} ({one.why})" for one in done.derived)
+        state.note(f"note: {done.derived_count} records may repeat it: {named}")
 
 
 @cli.command("import")

@@ -16,7 +16,7 @@ from ..service import MAX_REFS, ContextPacks
 from .arguments import checked
 from .bounded import compact, contents_within, result_of, rows_within
 from .limits import ANSWER_TOKENS, LEAST_TOKENS, MOST_TOKENS, ROWS_TOKENS
-from .wire import pack_document
+from .wire import forgotten_document, pack_document
 
 Schema = dict[str, Any]
 Arguments = dict[str, Any]
@@ -231,11 +231,16 @@ def _tools(profile: Profile) -> tuple[Tool, ...]:
             _told(
                 """
                 Forget one record of your own by its ref, only when asked to or when it is wrong; to replace one,
-                remember with supersedes. soft_delete hides it, hard_delete erases its text, redact erases the text and
-                leaves the record."""
+                remember with supersedes. soft_delete hides it, hard_delete erases its text (labels: its path and keys
+                too), redact erases the text and leaves the record. `derived` may repeat it."""
             ),
             _object(
-                {"ref": _TEXT, "mode": {"type": "string", "enum": list(FORGET_MODES), "default": "soft_delete"}}, "ref"
+                {
+                    "ref": _TEXT,
+                    "mode": {"type": "string", "enum": list(FORGET_MODES), "default": "soft_delete"},
+                    "labels": _FLAG,
+                },
+                "ref",
             ),
             _structure("id", "status"),
             _forget,
@@ -411,5 +416,5 @@ def _remember(packs: ContextPacks, given: Arguments) -> Answer:
 
 def _forget(packs: ContextPacks, given: Arguments) -> Answer:
     mode = given.get("mode", "soft_delete")
-    document = {"id": packs.forget(given["ref"], mode), "status": mode}
+    document = forgotten_document(packs.forget(given["ref"], mode, labels=given.get("labels", False)))
     return Answer(compact(document), document)

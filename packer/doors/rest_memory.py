@@ -41,6 +41,7 @@ from .rest_models import (
     UsageOut,
     WrittenOut,
 )
+from .wire import forgotten_document
 from .xmemo import context_document, explanation, memory_document, results_document, written_document
 
 MOST_TOKENS = 1_000_000  # of an answer with rows: no host stands behind this door that would refuse more
@@ -275,6 +276,7 @@ class ForgetIn(Body):
     """How to forget. The reason is not kept."""
 
     mode: Literal["soft_delete", "hard_delete", "redact"] = "soft_delete"
+    labels: Annotated[bool, Field(description="erase path, type, scope, external id and name too")] = False
     reason: str | None = None
     replacement_content: str | None = None
     bucket: str | None = None
@@ -284,7 +286,10 @@ class ForgetIn(Body):
 
 @router.post("/v1/memories/{id}/forget", response_model=ForgottenOut)
 def forget(id: str, caller: Writes, header_key: IdempotencyKey, body: ForgetIn | None = None) -> Response:
-    """Forget a record of one's own: hide it, erase its text, or erase the text and keep the record."""
+    """Forget a record of one's own: hide it, erase its text, or erase the text and keep the record.
+
+    Erased bytes stay in unused parts of the file until `compact` has run; `derived` names what may repeat the text.
+    """
     body = body or ForgetIn()
     key = one_key(header_key, body.idempotency_key)
     if body.replacement_content is not None:
@@ -295,12 +300,13 @@ def forget(id: str, caller: Writes, header_key: IdempotencyKey, body: ForgetIn |
     packs = caller.packs
     if not (body.bucket in (None, "", "%") and body.scope in (None, "", "%")):
         _found(packs, id, body.bucket, body.scope)
+    told = {"id": id, "status": body.mode}
     try:
-        packs.forget(id, body.mode)
+        told = forgotten_document(packs.forget(id, body.mode, labels=body.labels))
     except Gone:
         if key is None:  # with a key it may be the same request once more: what it asked for is so
             raise
-    return answer({"id": id, "memory_id": id, "status": body.mode})
+    return answer({**told, "memory_id": id})
 
 
 class UsageIn(Body):

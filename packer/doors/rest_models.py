@@ -190,12 +190,23 @@ class ContentsOut(BaseModel):
     how: str | None = None
 
 
+class DerivedOut(BaseModel):
+    """A record that may repeat what an erased one said."""
+
+    id: str
+    why: str
+
+
 class ForgottenOut(BaseModel):
-    """What was forgotten, and how."""
+    """What was forgotten, and how. Of an erasure also whether bytes of it are left in unused parts of the file, and the
+    first 200 of `derived_count` records that may repeat its text."""
 
     id: str
     memory_id: str
     status: Literal["soft_delete", "hard_delete", "redact"]
+    erased: Literal["now", "after compact"] | None = None
+    derived_count: int | None = None
+    derived: list[DerivedOut] | None = None
 
 
 class UsageOut(BaseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from context_packs.store.erasure import Forgotten
 from context_packs.store.records import Record
 from context_packs.store.visible import visible
 
@@ -104,6 +105,17 @@ def row_document(record: Record, confidence: float | None = None) -> dict[str, A
         document["id"] = record.external_id
     if confidence is not None:
         document["confidence"] = round(confidence, 4)
+    return document
+
+
+def forgotten_document(done: Forgotten) -> dict[str, Any]:
+    """What was forgotten, and how; of an erasure also when its bytes are gone (`erased`: `now`, or `after compact`) and
+    what may repeat the text (`derived`, `derived_count`)."""
+    document: dict[str, Any] = {"id": done.id, "status": done.mode}
+    if done.erased is not None:
+        document["erased"] = done.erased
+        document["derived_count"] = done.derived_count
+        document["derived"] = [{"id": one.id, "why": one.why} for one in done.derived]
     return document
 
 

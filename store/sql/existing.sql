@@ -12,7 +12,7 @@ WITH wanted AS (
 )
 SELECT r.key, r.vid, r.version, r.agent_id, r.team_id, r.scope, r.bucket, r.path, r.content_hash, r.external_id,
        r.created_at, r.expires_at, r.supersedes, r.superseded_by, r.superseded_at, r.deleted_at, r.forgotten,
-       r.status, r.semantic_key
+       r.status, r.semantic_key, r.external_hash, r.semantic_hash
 FROM records r JOIN wanted USING (vid)
 WHERE r.valid_to IS NULL
 ORDER BY r.key

@@ -1,2 +1,2 @@
--- The key behind a name among the records of one agent, deleted ones too.
-SELECT key FROM records WHERE name_hash = $hash AND name = $name AND agent_id = $agent LIMIT 1
+-- The key behind a name, or what stands for it once erased, among the records of one agent, deleted ones too.
+SELECT key FROM records WHERE name_hash = $hash AND name IN ($name, $erased) AND agent_id = $agent LIMIT 1

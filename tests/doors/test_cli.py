@@ -250,7 +250,9 @@ def test_forget_in_all_its_modes(run: Run) -> None:
     """Soft and hard deletion end in 4; a redacted record stays without its text; other modes are refused."""
     for n in range(3):
         run("remember", f"secret {n}")
-    assert run("forget", "mem:1", "--mode", "hard_delete", "--json").json == {"id": "mem:1", "status": "hard_delete"}
+    erased = {"erased": "after compact", "derived_count": 0, "derived": []}
+    told = run("forget", "mem:1", "--mode", "hard_delete", "--json").json
+    assert told == {"id": "mem:1", "status": "hard_delete", **erased}
     assert run("forget", "mem:2", "--mode", "redact").out == "mem:2 redact\n"
     assert run("get", "mem:1").code == 4
     assert "secret" not in run("get", "mem:2").out
@@ -331,7 +333,7 @@ def test_stats_counts_what_is_stored(run: Run) -> None:
 
 def test_doctor_is_well_on_a_good_store(run: Run) -> None:
     """Every check is named and passes, before and after the first write."""
-    names = ["python", "duckdb", "tokenizer", "profiles", "templates", "store", "schema", "write", "index"]
+    names = ["python", "duckdb", "tokenizer", "profiles", "templates", "store", "schema", "write", "index", "erasures"]
     for _ in range(2):
         ran = run("doctor")
         assert (ran.code, ran.err) == (0, "")

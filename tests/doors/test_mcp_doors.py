@@ -84,7 +84,8 @@ class Library:
     def write(self, tool: str, **arguments: Any) -> dict[str, Any]:
         done = getattr(self._packs, tool)(**arguments)
         if tool == "forget":
-            return {"id": done, "status": arguments["mode"]}
+            told = {"id": done.id, "status": done.mode, "erased": done.erased}
+            return {**told, "derived_count": done.derived_count, "derived": list(done.derived)}
         status = "created" if done.created else "updated" if done.updated else "existing"
         return {"id": done.id, "status": status, "version": done.version}
 
@@ -241,7 +242,8 @@ def test_every_door_tells_the_same_facts(facts: Facts) -> None:
     assert facts.write("remember", **added) == {"id": "mem:6", "status": "created", "version": 1}
     assert facts.write("remember", **added) == {"id": "mem:6", "status": "existing", "version": 1}
     assert [row["ref"] for row in facts.rows("search_memory", query="audits")["messages"]] == ["mem:6"]
-    assert facts.write("forget", ref="mem:6", mode="hard_delete") == {"id": "mem:6", "status": "hard_delete"}
+    erased = {"erased": "after compact", "derived_count": 0, "derived": []}
+    assert facts.write("forget", ref="mem:6", mode="hard_delete") == {"id": "mem:6", "status": "hard_delete", **erased}
     assert facts.rows("search_memory", query="audits") == {"messages": []}
 
 
