@@ -86,7 +86,7 @@ def test_what_was_erased_is_known_when_it_comes_again(kit: Any, mode: str, copie
     if copied:
         lines = list(packs.export_lines())
         packs = kit.packs(path=kit.folder / "copy.duckdb")
-        packs.remember_many(lines)
+        packs.import_lines(lines)
     for fields in ({"external_id": "note-1"}, {"idempotency_key": "haddock once"}):
         again = packs.remember("The vault opens with swordfish.", **fields)
         assert (again.id, again.created, again.updated) == ("mem:1", False, False)
@@ -126,7 +126,7 @@ def test_the_name_of_a_deleted_thread_can_be_erased_and_is_never_given_again(kit
     assert "divorce" not in held(packs).lower()
     lines = list(packs.export_lines())
     copy = kit.packs(path=kit.folder / "copy.duckdb")
-    copy.remember_many(lines)
+    copy.import_lines(lines)
     assert list(copy.export_lines()) == lines
     assert [line["id"] for line in lines] == ["thr_erased.4d8d76aa5d262429", "trg_erased.05e0a8775f611ef7"]
     for there in (packs, copy):
@@ -136,7 +136,7 @@ def test_the_name_of_a_deleted_thread_can_be_erased_and_is_never_given_again(kit
             there.get("trg_divorce_1")
         with pytest.raises(Conflict):
             there.create_thread("Another", thread_id="thr_divorce_of_ann")
-        again = there.remember_many(before)
+        again = there.import_lines(before)
         assert [one.notes[0][:21] for one in again] == ["was forgotten earlier"] * 2
         assert "divorce" not in repr(list(there.export_lines())).lower()
 
