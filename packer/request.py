@@ -18,6 +18,10 @@ from .tokens import well_formed
 MAX_ITEMS = 50
 MAX_TOKENS = 12_000
 MAX_HOPS = 3
+MAX_QUERY_CHARS = 1_000_000
+MAX_FILTER_CHARS = 4_096
+MAX_KNOWN = 10_000  # ids or texts that the caller has
+MAX_KNOWN_CHARS = 4_000_000  # of all these texts
 
 
 def _text(value: Any) -> Any:
@@ -74,9 +78,10 @@ _ORDER_BY: dict[str | None, TimeAxis | None] = {
     "split_filter_created_order_updated": "updated_at",
 }
 
-Text = Annotated[str, BeforeValidator(_text)]
-Exact = Annotated[str | None, BeforeValidator(_filter)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_many)]
+Text = Annotated[str, BeforeValidator(_text), Field(max_length=MAX_QUERY_CHARS)]
+Label = Annotated[str, Field(max_length=MAX_FILTER_CHARS)]
+Exact = Annotated[Label | None, BeforeValidator(_filter)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_many), Field(max_length=MAX_KNOWN)]
 
 
 class PackRequest(BaseModel):
@@ -111,7 +116,7 @@ class PackRequest(BaseModel):
     bucket: Exact = None
     team_id: Exact = None
     path: Exact = None
-    memory_type: Annotated[str | None, BeforeValidator(_type_filter)] = None
+    memory_type: Annotated[Label | None, BeforeValidator(_type_filter)] = None
     status: Exact = None
     source: Exact = None
     owner_timezone: Annotated[str | None, BeforeValidator(_zone)] = None
@@ -135,6 +140,10 @@ class PackRequest(BaseModel):
         for ref in self.exclude_ids:
             if not is_id(ref):
                 raise InvalidField(f"exclude_ids: {_shown(ref)} is no id such as mem:1", field="exclude_ids")
+        size = sum(map(len, self.exclude_contents))
+        if size > MAX_KNOWN_CHARS:
+            message = f"exclude_contents: {size} characters are above {MAX_KNOWN_CHARS}: give their beginnings"
+            raise InvalidField(message, field="exclude_contents")
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidField("since: must be before until", field="since")
         if self.query_mode == "activity_log" and (self.since is None or self.until is None):
@@ -200,6 +209,10 @@ def _reason(error: Any) -> str:
             return f"{value} is not true or false"
         case "tuple_type":
             return f"{value} is not a list"
+        case "string_too_long":
+            return f"is longer than {limits['max_length']} characters: shorten it"
+        case "too_long":
+            return f"has more than {limits['max_length']} entries: give fewer"
         case "extra_forbidden":
             return "unknown field"
     return str(error["msg"])

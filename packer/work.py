@@ -14,9 +14,10 @@ from typing import Any, Literal, Protocol
 from context_packs.store.base import Viewer
 from context_packs.store.errors import InvalidField, NotFound
 from context_packs.store.records import Record, Written
+from context_packs.store.rows import MAX_FACTS_BYTES, MAX_LABEL_CHARS, MAX_SNAPSHOT_BYTES, SNAPSHOT, facts_size
 from context_packs.store.times import parse_time
 
-STATE, EVENT, REMINDER, SNAPSHOT, USAGE = "state", "timeline_event", "reminder", "restart_snapshot", "usage"
+STATE, EVENT, REMINDER, USAGE = "state", "timeline_event", "reminder", "usage"
 """Types of the records."""
 
 BUCKET = "work"
@@ -25,6 +26,9 @@ BUCKET = "work"
 ReminderStatus = Literal["open", "completed"]
 OPEN: ReminderStatus = "open"
 COMPLETED: ReminderStatus = "completed"
+MAX_STATE_BYTES = 24 * 2**10  # of the parts of a state, which are kept one by one
+MAX_NOTE_CHARS = 4_000
+_SNAPSHOT_BYTES = MAX_SNAPSHOT_BYTES - MAX_FACTS_BYTES  # the rest is for metadata of the caller
 MAX_TTL = 366 * 86_400  # seconds
 LATEST = 200  # records looked through where what is asked for stands in their metadata
 PARTS = ("current_task", "next_action", "blocked_reason")
@@ -94,6 +98,11 @@ def save_state(
     facts = {"state_key": _key("state_key", state_key), **given}
     if content.strip() and given:
         facts["content"] = content
+    size = facts_size(facts)
+    if given and size > MAX_STATE_BYTES:
+        longest = max({**given, "content": content}.items(), key=lambda part: len(part[1]))[0]
+        message = f"{longest}: the parts of a state are {size} bytes as JSON, above {MAX_STATE_BYTES}: shorten it"
+        raise InvalidField(message, field=longest)
     return packs.remember(
         text,
         **_placed(place, "state", facts),
@@ -125,7 +134,7 @@ def record_event(
     place: Place | None = None,
 ) -> Written:
     """Append an event; the same text again is another event. Raises InvalidField, Conflict."""
-    facts = {"event_type": _key("event_type", event_type)} | ({"session_id": session_id} if session_id else {})
+    facts = {"event_type": _key("event_type", event_type)} | _session(session_id)
     return packs.remember(
         content,
         **_placed(place, "timeline", facts),
@@ -171,7 +180,7 @@ def add_reminder(
     Raises InvalidField, Conflict.
     """
     facts = {"due_at": _told(parse_time(due_at, "due_at"))} if due_at is not None else {}
-    facts |= {"session_id": session_id} if session_id else {}
+    facts |= _session(session_id)
     written = packs.remember(
         content,
         **_placed(place, "reminders", facts),
@@ -220,6 +229,7 @@ def complete_reminder(
     reminder = packs.get(ref)
     if reminder.type != REMINDER or not in_place(reminder, bucket, scope):
         raise NotFound(f"id: there is no reminder {ref}", field="id")
+    _short("note", note, MAX_NOTE_CHARS)
     if reminder.status != COMPLETED:
         facts = {"completed_at": _told(packs.now())} | ({"note": note} if note else {})
         packs.revise(ref, status=COMPLETED, metadata=facts)
@@ -297,7 +307,12 @@ def take_snapshot(
     for name, heading in (("reminders", "Open"), ("decisions", "Decided"), ("events", "Happened")):
         lines += [f"{heading}: {' '.join(one.content.split())[:200]}" for one in parts[name][:5]]
     facts: dict[str, Any] = {"state_key": state_key, "snapshot": held}
-    facts |= {name: text for name, text in (("label", label), ("session_id", session_id)) if text}
+    facts |= {"label": _short("label", label)} if label else {}
+    facts |= _session(session_id)
+    size = facts_size(facts)
+    if size > _SNAPSHOT_BYTES:
+        message = f"limits: the snapshot is {size} bytes as JSON, above {_SNAPSHOT_BYTES}: ask for fewer entries"
+        raise InvalidField(message, field="limits")
     return packs.remember(
         "\n".join(lines),
         **_placed(place, "restart", facts),
@@ -422,6 +437,18 @@ def _key(field: str, value: str) -> str:
     if not value.strip() or len(value) > 200 or not value.isprintable() or "|" in value:
         raise InvalidField(f"{field}: {ascii(value)[:40]} is no line of 1 to 200 characters without |", field=field)
     return value
+
+
+def _session(session_id: str) -> dict[str, str]:
+    """The id of a session as it stands in metadata."""
+    return {"session_id": _short("session_id", session_id)} if session_id else {}
+
+
+def _short(field: str, text: str, most: int = MAX_LABEL_CHARS) -> str:
+    """A text of at most `most` characters."""
+    if len(text) > most:
+        raise InvalidField(f"{field}: is longer than {most} characters: shorten it", field=field)
+    return text
 
 
 def _expiry(packs: Memory, ttl_seconds: int | None) -> datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, StrictInt, ValidationError, field_validator, model_validator
 
@@ -32,6 +32,8 @@ Hash = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
 class LineIn(RecordIn):
     """A line of an export: a record with its id, version, links and tombstone. `hashes` are all that is left of the
     caller's keys of an erased one."""
+
+    bounded: ClassVar[bool] = False
 
     content: Annotated[str, Field(strict=True)]
     id: str

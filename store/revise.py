@@ -14,7 +14,7 @@ from .errors import Conflict, Gone, InvalidField, NotFound
 from .numbers import Numbers
 from .records import KIND, Written, key_of, parse_id
 from .repetitions import caller_hash
-from .rows import RecordIn, broken, check, prepare
+from .rows import RecordIn, Unbounded, broken, check, prepare
 from .times import utc
 from .writes import FORGOTTEN, insert, place_of, row_of
 
@@ -124,9 +124,10 @@ def _changed(
         wanted[name] = getattr(given, name)
     if wanted["type"] in KIND.values():
         wanted["type"] = ""  # what stands there by default
-    return check(
-        {**wanted, "kind": kind, "external_id": stands["external_id"], "idempotency_key": replay, "dedupe": False}
-    )
+    # An older store may hold more than is taken today: what is not named stays.
+    model = RecordIn if {"source", "metadata"} & given.model_fields_set else Unbounded
+    kept = {"kind": kind, "external_id": stands["external_id"], "idempotency_key": replay, "dedupe": False}
+    return check({**wanted, **kept}, model)
 
 
 def _same(record: RecordIn, stands: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -34,6 +34,10 @@ from .times import parse_time
 DEFAULT_PATH = "notes"
 MAX_CONTENT_CHARS = 4_000_000
 MAX_LABEL_CHARS = 512
+MAX_FACTS_BYTES = 32 * 2**10
+"""Of `source` and `metadata` together, as JSON in UTF-8."""
+SNAPSHOT, MAX_SNAPSHOT_BYTES = "restart_snapshot", 2**20
+"""The type of records whose metadata holds what they bring back, and the most bytes of that."""
 _DEEPEST = 32  # levels of lists and objects in source and metadata
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -41,7 +45,7 @@ REPAIRED = "lone surrogates were replaced by U+FFFD"
 LINE_FIELDS = frozenset(
     {
         "id", "version", "updated_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "deleted_at",
-        "forgotten", "number", "thread_id", "thread_agent_id", "payload",
+        "forgotten", "number", "thread_id", "thread_agent_id", "payload", "hashes",
     }
 )  # fmt: skip
 """Fields that only a line of an export has."""
@@ -128,6 +132,11 @@ def _fold(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return folded
 
 
+def facts_size(*facts: Mapping[str, Any]) -> int:
+    """Bytes of objects as JSON in UTF-8, without blanks between."""
+    return sum(len(json.dumps(fact, ensure_ascii=False, separators=(",", ":")).encode()) for fact in facts if fact)
+
+
 class RecordIn(BaseModel):
     """One record of the JSON Lines form. Unknown fields are refused; see the README for the form.
 
@@ -137,6 +146,9 @@ class RecordIn(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bounded: ClassVar[bool] = True
+    """Whether `source` and `metadata` have a limit: what is stored already keeps what it has."""
 
     content: Annotated[str, Field(strict=True, max_length=MAX_CONTENT_CHARS)]
     kind: Kind = "memory"
@@ -200,8 +212,31 @@ class RecordIn(BaseModel):
             value = {"name": _label(value)}
         return plain(value) if isinstance(value, Mapping) else value
 
+    @model_validator(mode="after")
+    def _within(self) -> Self:
+        if not self.bounded or not (self.source or self.metadata):
+            return self
+        # The metadata of a worker is its task and report, which have limits of their own.
+        metadata = {} if self.kind in NAMED else self.metadata
+        sizes = {"metadata": facts_size(metadata), "source": facts_size(self.source)}
+        most = MAX_SNAPSHOT_BYTES if self.type == SNAPSHOT else MAX_FACTS_BYTES
+        if sum(sizes.values()) > most:
+            field = max(sizes, key=lambda name: sizes[name])
+            raise InvalidField(
+                f"{field}: source and metadata are {sum(sizes.values())} bytes as JSON, above {most}: "
+                "shorten it, or put the text into content",
+                field=field,
+            )
+        return self
 
-def check(record: Mapping[str, Any] | RecordIn) -> RecordIn:
+
+class Unbounded(RecordIn):
+    """A record whose `source` and `metadata` are stored already, however large they are."""
+
+    bounded: ClassVar[bool] = False
+
+
+def check(record: Mapping[str, Any] | RecordIn, model: type[RecordIn] = RecordIn) -> RecordIn:
     """The record, checked; raises InvalidField that names the first field at fault and the way out."""
     if isinstance(record, RecordIn):
         return record
@@ -215,7 +250,7 @@ def check(record: Mapping[str, Any] | RecordIn) -> RecordIn:
                 f"{name}: belongs to a line of an export: take import_lines or `context-packs import jsonl`", field=name
             )
     try:
-        checked = RecordIn.model_validate(record)
+        checked = model.model_validate(record)
     except ValidationError as error:
         raise invalid(error) from error
     if checked.kind in NAMED:

@@ -8,6 +8,9 @@ from types import MappingProxyType
 FULL_CONTENT_CHARS = 200_000
 """Characters of whole rows in one answer of a recall with `full_content`; rows past it are previews."""
 
+FACTS_BYTES, PACK_FACTS_BYTES = 256 * 2**10, 64 * 2**10
+"""Bytes of `source` and `metadata` of all rows of an answer, and of all items of a pack."""
+
 ANSWER_TOKENS = 25_000
 """Tokens of one serialized answer of a tool: Claude Code refuses or spills what is longer (MCP output limits)."""
 

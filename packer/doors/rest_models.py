@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 Status = Literal["created", "updated", "existing"]
+LeftOut = Annotated[
+    list[Literal["source", "metadata"]] | None,
+    Field(description="fields that are empty here since the answer has no room; GET /v1/memories/{id} has them"),
+]
 
 
 class WrittenOut(BaseModel):
@@ -42,6 +46,7 @@ class MemoryOut(BaseModel):
     confidence: Any = None
     source: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
+    left_out: LeftOut = None
     external_id: str | None = None
     supersedes: str | None = None
     superseded_by: str | None = None
@@ -101,6 +106,7 @@ class ContextItemOut(BaseModel):
     shortened: bool | None = None
     spans: list[list[int]] | None = None
     source: dict[str, Any] | None = None
+    left_out: LeftOut = None
     links: list[str] | None = None
     content: str | None = None
     snippet: str | None = None
@@ -157,6 +163,7 @@ class RowOut(BaseModel):
     id: Any = None
     role: Any = None
     source: Any = None
+    left_out: LeftOut = None
     timestamp: Any = None
     path: str | None = None
     type: str | None = None

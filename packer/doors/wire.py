@@ -7,18 +7,37 @@ from typing import Any, Literal
 
 from context_packs.store.erasure import Forgotten
 from context_packs.store.records import Record
+from context_packs.store.rows import MAX_FACTS_BYTES, facts_size
 from context_packs.store.visible import visible
 
 from ..excerpt import excerpt, preview
 from ..pack import Pack, structured
 from ..profile import load_profile
 from ..service import Row, Rows, Settings
-from .limits import FULL_CONTENT_CHARS
+from .limits import FACTS_BYTES, FULL_CONTENT_CHARS, PACK_FACTS_BYTES
 
 
 def moment(time: datetime) -> str:
     """RFC 3339 in UTC, ending in Z."""
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+class Room:
+    """Bytes that `source` and `metadata` may take in one answer, 32 KiB each of a row: older stores may hold more."""
+
+    def __init__(self, left: int = FACTS_BYTES) -> None:
+        self._left = left
+
+    def within(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The document, without those for which there is no room: they are empty then, and named in `left_out`."""
+        for name in ("source", "metadata"):
+            size = facts_size(document.get(name) or {})
+            if size > min(self._left, MAX_FACTS_BYTES):
+                document[name] = {}
+                document["left_out"] = [*document.get("left_out", ()), name]
+            else:
+                self._left -= size
+        return document
 
 
 def pack_document(pack: Pack, profile_name: str) -> dict[str, Any]:
@@ -30,6 +49,8 @@ def pack_document(pack: Pack, profile_name: str) -> dict[str, Any]:
     """
     profile = load_profile(profile_name)
     document = structured(pack, profile)
+    room = Room(PACK_FACTS_BYTES)
+    document["items"] = [room.within(item) for item in document["items"]]
     if profile.answer == "pack":
         return document
     return {"text": pack.text, "budget": document["budget"], "items": document["items"]}
@@ -52,6 +73,7 @@ def recall_document(
     `excerpt_basis`. With `full_content` rows come whole while they fit into 200,000 characters, counted from the best
     row down; where one did not, the document has `full_content_budget_chars`. `order` only sorts what is shown.
     """
+    room = Room()
     left = FULL_CONTENT_CHARS if full_content else 0
     messages: list[dict[str, Any]] = []
     over = False
@@ -59,10 +81,10 @@ def recall_document(
         size = len(row.content)
         if full_content and size <= left:
             left -= size
-            messages.append(row_document(row.record, row.confidence))
+            messages.append(room.within(row_document(row.record, row.confidence)))
         else:
             over = over or full_content
-            messages.append(shortened(row, query, settings))
+            messages.append(room.within(shortened(row, query, settings)))
     if order == "best_last":
         messages.reverse()
     document: dict[str, Any] = {"messages": messages}
@@ -91,8 +113,8 @@ def shortened(row: Row, query: str, settings: Settings) -> dict[str, Any]:
 
 
 def row_document(record: Record, confidence: float | None = None) -> dict[str, Any]:
-    """One stored record as a row of an answer, whole, but for what hides or turns text. `ref` is its id here, `id` the
-    caller's own where one was given; `confidence` is rounded to four digits."""
+    """One stored record as a row of an answer, whole, but for what hides or turns text and a `source` above 32 KiB (see
+    `Room`). `ref` is its id here, `id` the caller's own where one was given; `confidence` is rounded to four digits."""
     document: dict[str, Any] = {
         "ref": record.id,
         "content": visible(record.content),
@@ -105,7 +127,7 @@ def row_document(record: Record, confidence: float | None = None) -> dict[str, A
         document["id"] = record.external_id
     if confidence is not None:
         document["confidence"] = round(confidence, 4)
-    return document
+    return Room().within(document)
 
 
 def forgotten_document(done: Forgotten) -> dict[str, Any]:

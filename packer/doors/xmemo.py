@@ -19,7 +19,7 @@ from ..profile import Profile
 from ..service import Row, Rows, Settings
 from .limits import FULL_CONTENT_CHARS
 from .rest_base import Caller
-from .wire import moment, pack_document
+from .wire import Room, moment, pack_document
 
 Document = dict[str, Any]
 
@@ -146,10 +146,11 @@ def results_document(rows: Rows, caller: Caller, profile: Profile, *, explain: b
     """Rows of a search as `results`: whole while they fit into 200,000 characters, counted from the best row down,
     then their beginnings. With `explain` each says which passages matched."""
     caller.touch(*(row.ref for row in rows))
+    room = Room()
     left = FULL_CONTENT_CHARS
     results: list[Document] = []
     for row in rows:
-        document = _seen(memory_document(row.record, caller, profile))
+        document = room.within(_seen(memory_document(row.record, caller, profile)))
         if len(row.content) <= left:
             left -= len(row.content)
         else:
