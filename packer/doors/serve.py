@@ -75,6 +75,7 @@ def _serve(
 ) -> None:
     import uvicorn
 
+    from .connections import Limits, descriptors, guarded
     from .edge import authority, is_loopback
     from .observe import log_to
     from .rest import create_app
@@ -93,8 +94,11 @@ def _serve(
             )
         own = () if local or host in WILDCARDS else (f"[{host}]" if ":" in host else host,)
         app = create_app(packs, profile=profile, hosts=(*hosts, *own), local=local, github_secret=github_secret)
+        most, queued = descriptors()
         config = uvicorn.Config(
             app,
+            http=guarded(Limits(connections=most)),
+            backlog=queued,
             log_config=None,
             access_log=False,
             server_header=False,
