@@ -438,7 +438,7 @@ class ContextPacks(Chained):
     def _write_lines(self, file: Path, named: Path, *, everybody: bool) -> int:
         count = 0
         try:
-            with file.open("w", encoding="utf-8", newline="\n") as out:
+            with open(file, "w", encoding="utf-8", newline="\n", opener=_private) as out:
                 for line in self.export_lines(everybody=everybody):
                     out.write(json.dumps(line, ensure_ascii=False) + "\n")
                     count += 1
@@ -515,6 +515,11 @@ class ContextPacks(Chained):
     def probe(self) -> None:
         """Try the write path for real; raises what a write would raise."""
         self._store.probe()
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that, if it is new, its owner alone may read."""
+    return os.open(path, flags, 0o600)
 
 
 def _check_opening(path: object, agent_id: object, mode: object, teams: object, wait: object) -> None:

@@ -1,24 +1,15 @@
-"""The DuckDB file: how it is opened, held, shared, migrated and written. The only module that imports duckdb.
+"""The DuckDB file of a store: how it is held and shared, and how it is read and written.
 
-One process that has a DuckDB file open for writing shuts out every other, even a reader. So a file is held in one of
-three ways: `shared` opens it for one operation, works and closes it, waiting a bounded time for whoever has it now;
-`leased` keeps it while there is work and nobody else asks for it, as a server does (see `lease`); `exclusive` keeps it
-open for the life of the object. `:memory:` is always exclusive.
+One process at a time has the file (see lock.py), so it is held in one of three ways: `shared` opens it for one
+operation, works and closes it, waiting a bounded time for its turn; `leased` keeps it while there is work and nobody
+else waits for it, as a server does; `exclusive` keeps it open for the life of the object. `:memory:` is exclusive.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import random
-import re
-import threading
-import time
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,52 +20,21 @@ try:
 except ImportError:
     import duckdb  # type: ignore[no-redef]
 
-from . import lease
-from .errors import (
-    StoreDamaged,
-    StoreError,
-    StoreFull,
-    StoreLocked,
-    StoreNewer,
-    StoreReadOnly,
-    StoreUnavailable,
-)
+from .attached import MEMORY, File, Turns, connect, cursor_on
+from .engine import engine
+from .errors import InvalidField, StoreReadOnly, StoreUnavailable
+from .failures import mapped
+from .foreign import MISSING, MOVED, identity, refuse_address
 from .kept import Kept
+from .schema import bring_up_to_date, refuse_unknown, roll_back
+from .schema import migrations as migrations
+from .schema import query as query
 
 Mode = Literal["shared", "leased", "exclusive"]
 Row = tuple[Any, ...]
 Params = Mapping[str, Any] | None
 
-_MEMORY_LIMIT = "160MB"  # of DuckDB's own memory in a process, however large its files are
-_MEMORY = ":memory:"
 _CURSORS = 8  # ready ones of a file that is kept open: making one costs half a millisecond
-_log = logging.getLogger(__name__)
-_HELD = re.compile("could not set lock|conflicting lock|unique file handle conflict|used by another process")
-_NOT_OURS = "the file is a DuckDB database but not a context-packs store: name another path"
-
-
-@cache
-def query(name: str, flags: frozenset[str] = frozenset()) -> str:
-    """Text of `store/sql/<name>.sql`.
-
-    A line `-- include: <name>` stands for the text of that file; a line that ends in `-- if <flag>` stands only where
-    the flag is given: a condition that is not asked for costs nothing to plan.
-    """
-    lines = []
-    for line in (files("context_packs.store.sql") / f"{name}.sql").read_text("utf-8").splitlines():
-        if line.startswith("-- include: "):
-            lines.append(query(line.removeprefix("-- include: "), flags))
-        elif not line.startswith("--"):
-            text, _, flag = line.partition(" -- if ")
-            if not flag or flag in flags:
-                lines.append(text)
-    return "\n".join(lines)
-
-
-@cache
-def migrations() -> tuple[str, ...]:
-    """Names of the migration files in order; the schema version is their count."""
-    return tuple(sorted(p.name[:-4] for p in files("context_packs.store.sql").iterdir() if p.name[:4].isdigit()))
 
 
 class Session:
@@ -137,291 +97,75 @@ def _bound(params: Params) -> dict[str, Any] | None:
     return dict(params) if params else None
 
 
-class Turns:
-    """What the objects of a process share for a file: who may write it and who may bring it to the schema, one thread
-    at a time, and what is remembered of it while it is kept open."""
-
-    def __init__(self) -> None:
-        self.kept = Kept()
-        self.writing = threading.RLock()
-        self.preparing = threading.Lock()  # taken last, inside of writing
-
-
-@dataclass(slots=True)
-class _File:
-    """A file attached to an instance, and since when: it is attached, nobody uses it, new users wait because another
-    process asked for it (0: they do not). `pins` are the users that hold it for good, `kept` says that it is leased;
-    `cursors` are ready for the next operation."""
-
-    instance: duckdb.DuckDBPyConnection
-    number: int = 0  # 0 is the database in memory
-    read_only: bool = False
-    since: float = 0.0
-    idle: float = 0.0
-    leaving: float = 0.0
-    users: int = 0
-    pins: int = 0
-    kept: bool = False
-    cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
-
-
-class _Engine:
-    """The one DuckDB instance of the process, in memory; files are attached to it for as long as somebody uses them.
-
-    Starting an instance costs 15 ms, attaching a file to a running one under 1 ms. All objects of a process share an
-    attached file, which DuckDB would not attach twice.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._instance: duckdb.DuckDBPyConnection | None = None
-        self._files: dict[str, _File] = {}
-        self._numbers = 0
-        self._turns: dict[str, Turns] = {}
-        self._stamps: dict[str, Any] = {}  # what files looked like when they were let go of
-        self._closed_until: dict[str, float] = {}  # files that others asked for
-        self._keeper: threading.Thread | None = None
-
-    def turns(self, path: str) -> Turns:
-        """The locks of this process for a file, shared by all objects that use it."""
-        with self._lock:
-            return self._turns.setdefault(path, Turns())
-
-    def attach(self, path: str, wait: float, *, pin: bool = False) -> _File:
-        """One user more of the file, which is attached where it was not.
-
-        Waits up to `wait` seconds while another process holds the file.
-        """
-        deadline = time.monotonic() + wait
-        pause = random.Random()  # spreads the retries of several processes; no result depends on it
-        asking = False
-        try:
-            while True:
-                with self._lock:
-                    held = None
-                    if not self._withheld(path):
-                        try:
-                            file = self._attached(path)
-                            file.users += 1
-                            file.pins += pin
-                            return file
-                        except duckdb.Error as error:
-                            if not _HELD.search(_words(error, path)):
-                                raise _mapped(error, path) from error
-                            held = error
-                if held is not None:
-                    asking = True
-                    lease.ask(path)
-                if time.monotonic() >= deadline:
-                    raise StoreLocked(
-                        "the store is held by another process: end it, or let both use the shared mode"
-                    ) from held
-                time.sleep(pause.uniform(0.002, 0.012))
-        finally:
-            if asking:
-                lease.answered(path)
-
-    def _withheld(self, path: str) -> bool:
-        """Whether another process has its turn with the file now."""
-        now = time.monotonic()
-        file = self._files.get(path)
-        if file is None:
-            return now < self._closed_until.get(path, 0.0)
-        if file.leaving and now - file.leaving >= lease.PATIENCE:  # a user stays long; it may even wait for this one
-            file.leaving, file.since = 0.0, now
-        return file.leaving > 0
-
-    def _attached(self, path: str) -> _File:
-        if self._instance is None:
-            # What does not fit spills beside the store, as DuckDB does by itself for a file it opens.
-            config: dict[str, str | bool | int | float | list[str]] = {
-                "memory_limit": _MEMORY_LIMIT,
-                "temp_directory": path + ".tmp",
-            }
-            self._instance = duckdb.connect(_MEMORY, config=config)
-        file = self._files.get(path)
-        if file is None:
-            self._numbers += 1
-            if not os.path.exists(path):
-                self._make(self._instance, path, self._numbers)
-            file = _File(self._instance, self._numbers, not os.access(path, os.W_OK), time.monotonic())
-            self._instance.execute(_attach_statement(path, file.number, file.read_only, False))
-            self._files[path] = file
-            if _stamp(path) != self._stamps.get(path):  # somebody wrote it since it was let go of
-                self.turns(path).kept.changed()
-        return file
-
-    def _make(self, instance: duckdb.DuckDBPyConnection, path: str, number: int) -> None:
-        """Make a file that appears whole: another process, or a kill, must never meet half of one."""
-        draft = f"{path}.{os.getpid()}-{number}.new"
-        try:
-            instance.execute(_attach_statement(draft, number, False, True))
-            instance.execute(f"DETACH {database(number)}")
-            try:
-                os.link(draft, path)
-            except FileExistsError:
-                return  # another process was faster
-            except OSError:  # a file system without hard links
-                if not os.path.exists(path):
-                    os.rename(draft, path)
-        finally:
-            for left in (draft, f"{draft}.wal"):
-                with suppress(FileNotFoundError):
-                    os.unlink(left)
-
-    def detach(self, path: str, *, keep: bool = False, pin: bool = False) -> None:
-        """One user less; the last one lets go of the file, or keeps it for whoever comes next and nobody else asks."""
-        with self._lock:
-            file = self._files[path]
-            file.users -= 1
-            file.pins -= pin
-            if keep and not file.leaving and self._wanted(path, file):
-                file.leaving = time.monotonic()
-            if file.users:
-                return
-            if keep and not file.leaving:
-                file.idle, file.kept = time.monotonic(), True
-                if self._keeper is None:
-                    self._keeper = threading.Thread(target=self._keep, name="context-packs-lease", daemon=True)
-                    self._keeper.start()
-                return
-            self._let_go(path, file)
-
-    def release(self, path: str) -> None:
-        """Let go of a kept file that nobody uses."""
-        with self._lock:
-            file = self._files.get(path)
-            if file and not file.users:
-                self._let_go(path, file)
-
-    def _wanted(self, path: str, file: _File) -> bool:
-        return not file.pins and time.monotonic() - file.since >= lease.LEAST and lease.asked(path)
-
-    def _keep(self) -> None:
-        """Let go of kept files that nobody uses any more, or that another process asks for; ends with the last one."""
-        while True:
-            time.sleep(lease.IDLE / 4)
-            with self._lock:
-                now = time.monotonic()
-                kept = {path: file for path, file in self._files.items() if file.kept}
-                for path, file in kept.items():
-                    if not file.users:
-                        file.leaving = now if self._wanted(path, file) else 0.0
-                        if file.leaving or now - file.idle >= lease.IDLE:
-                            try:
-                                self._let_go(path, file)
-                            except StoreError as error:  # what stands in the log is read from there by the next
-                                _log.error("letting go of the store failed: %s", error)
-                if not kept:
-                    self._keeper = None
-                    return
-
-    def _let_go(self, path: str, file: _File) -> None:
-        del self._files[path]
-        if file.leaving:
-            self._closed_until[path] = time.monotonic() + lease.GAP
-        while file.cursors:
-            file.cursors.pop().close()
-        try:
-            file.instance.execute(f"DETACH {database(file.number)}")
-        except duckdb.Error as error:
-            # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
-            if "checkpoint during detach failed" not in _words(error, path):
-                raise _mapped(error, path) from error
-        self._stamps[path] = _stamp(path)
-
-
-def _stamp(path: str) -> tuple[int, ...]:
-    """What tells one state of a file from another, its log included; never equal where it can not be told."""
-    try:
-        states = [os.stat(one) for one in (path, path + ".wal") if os.path.exists(one)]
-    except OSError:
-        return (time.monotonic_ns(),)
-    return tuple(number for state in states for number in (state.st_ino, state.st_size, state.st_mtime_ns))
-
-
-_engine = _Engine()
-
-
-def quoted(text: str) -> str:
-    """A text as an SQL literal, for ATTACH, which takes no bound parameters."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def database(number: int) -> str:
-    """The name of an attached file; 0 is the database in memory."""
-    return f"store_{number:d}" if number else "memory"
-
-
-def _attach_statement(path: str, number: int, read_only: bool, new: bool) -> str:
-    """The storage version of a new file is readable by DuckDB 1.5 and 2.x alike: 2.x would otherwise write a form that
-    1.5 refuses. A file that is there keeps its own.
-    """
-    if new:
-        return f"ATTACH {quoted(path)} AS {database(number)} (STORAGE_VERSION 'v1.5.0')"
-    if read_only:
-        return f"ATTACH {quoted(path)} AS {database(number)} (READ_ONLY)"
-    return f"ATTACH {quoted(path)} AS {database(number)} (READ_WRITE)"
-
-
 class Duck:
     """A DuckDB file and the way it is held. Safe from several threads.
 
-    `wait` is the longest time in seconds that an operation waits for another process to let go of the file.
+    `wait` is the longest time in seconds that an operation waits for another process to let go of the file. The file is
+    made by the first write, or at once in the exclusive mode; a read of a file that is not there raises
+    StoreUnavailable and makes nothing. Raises InvalidField for a path that is an address.
     """
 
     def __init__(self, path: str | Path, *, mode: Mode = "shared", wait: float = 15.0) -> None:
-        self.in_memory = str(path) == _MEMORY
-        self.path = _MEMORY if self.in_memory else os.path.realpath(path)
+        refuse_address(str(path))
+        self.in_memory = str(path) == MEMORY
+        self.path = MEMORY if self.in_memory else os.path.realpath(path)
         self.mode: Mode = "exclusive" if self.in_memory else mode
         self.wait = wait
-        self._turns = Turns() if self.in_memory else _engine.turns(self.path)
-        self._checked = False
+        self._turns = Turns() if self.in_memory else engine.turns(self.path)
+        self._seen = False  # the file was there: one that is gone is not made anew
         self._closed = False
-        self._own = _File(duckdb.connect(_MEMORY, config={"temp_directory": ""})) if self.in_memory else None
-        if self.mode == "exclusive":
-            with self._session():  # makes and migrates the file
-                pass
-            if not self.in_memory:
-                _engine.attach(self.path, wait, pin=True)  # held until close()
+        self._own: File | None = None
+        self._pinned: File | None = None
+        if self.in_memory:
+            self._own = File(connect(temp_directory=""))
+            bring_up_to_date(self._own.instance, refuse_unknown(self._own.instance), False)
+        elif self.mode == "exclusive":
+            self._pin()
 
     # -- holding the file ------------------------------------------------------------------------------------------
 
+    def _pin(self) -> None:
+        """Hold the file until close()."""
+        self._pinned = self._attached(make=True, pin=True)
+
+    def _attached(self, *, make: bool, pin: bool = False) -> File:
+        engine.refuse_moved(self.path)
+        if identity(self.path) is None:
+            if self._seen:
+                raise StoreUnavailable(MOVED)
+            if not make:
+                raise StoreUnavailable(MISSING)
+            _make_folder(Path(self.path).parent)
+        file = engine.attach(self.path, self.wait, make=make and not self._seen, pin=pin)
+        self._seen = True
+        return file
+
     @contextmanager
-    def _session(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, bool]]:
-        """A connection of its own on the attached file, and whether the file is read-only."""
+    def _session(self, *, make: bool) -> Iterator[tuple[duckdb.DuckDBPyConnection, File]]:
+        """A connection of its own on the attached file."""
         if self._closed:
             raise StoreUnavailable("the store is closed: open it again")
         if self._own is not None:
             with self._cursor(self._own) as cursor:
-                yield cursor, False
+                yield cursor, self._own
             return
-        self._make_folder()
-        if not os.path.exists(self.path):
-            self._checked = False  # a file that was taken away is made anew
-        file = _engine.attach(self.path, self.wait)
+        if self.mode == "exclusive" and (self._pinned is None or self._pinned.gone):
+            self._pin()  # it was moved away, and something stands there again
+        file = self._attached(make=make)
         try:
             with self._cursor(file) as cursor:
-                yield cursor, file.read_only
+                yield cursor, file
         finally:
-            _engine.detach(self.path, keep=self.mode == "leased")
+            engine.detach(file, keep=self.mode == "leased")
 
     @contextmanager
-    def _cursor(self, file: _File) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _cursor(self, file: File) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = cursor_on(file)
         try:
-            cursor = file.cursors.pop()
-        except IndexError:
-            cursor = file.instance.cursor()
-            cursor.execute(f"USE {database(file.number)}")
-        try:
-            with self._turns.preparing:
-                if not self._checked:
-                    _prepare(cursor, file.read_only)
-                    self._checked = True
             yield cursor
         except duckdb.Error as error:
             cursor.close()
-            raise _mapped(error, self.path) from error
+            raise mapped(error, self.path) from error
         except BaseException:
             cursor.close()
             raise
@@ -430,13 +174,20 @@ class Duck:
         else:
             file.cursors.append(cursor)
 
-    def _make_folder(self) -> None:
-        folder = Path(self.path).parent
-        if not folder.is_dir():
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreReadOnly("the folder of the store can not be made: name another path") from error
+    @contextmanager
+    def alone(self) -> Iterator[str]:
+        """The path of the file, which nobody has open while the block runs, in this process or another: for work on its
+        bytes. Its log is folded in. Whoever held the file in this process has it again afterwards.
+
+        Raises InvalidField for a store in memory, StoreLocked where the file is not to be had within `wait`.
+        """
+        if self._closed:
+            raise StoreUnavailable("the store is closed: open it again")
+        if self.in_memory:
+            raise InvalidField("store: a store in memory has no file; export it instead", field="store")
+        with engine.alone(self.path, self.wait):
+            self._seen = True
+            yield self.path
 
     def close(self) -> None:
         """Let go of the file; waits for nothing. Closing twice is harmless."""
@@ -445,30 +196,30 @@ class Duck:
         self._closed = True
         if self._own is not None:
             self._own.instance.close()
-        elif self.mode == "exclusive":
-            _engine.detach(self.path, pin=True)
+        elif self._pinned is not None:
+            engine.detach(self._pinned, pin=True)
         elif self.mode == "leased":
-            _engine.release(self.path)
+            engine.release(self.path)
 
     # -- work ------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A consistent read: one snapshot for all statements inside."""
-        with self._session() as (cursor, _):
+        with self._session(make=False) as (cursor, _):
             session = Session(cursor, None if self.mode == "shared" else self._turns.kept)
             cursor.execute("BEGIN")
             try:
                 yield session
             finally:
-                _roll_back(cursor)
+                roll_back(cursor)
 
     @contextmanager
     def writing(self, *, records: bool = True) -> Iterator[Session]:
         """A short write transaction: all of it is kept, or nothing. Without `records` it changes nothing that a read of
         records sees, and what is remembered of them stays."""
-        with self._turns.writing, self._session() as (cursor, read_only):
-            if read_only:
+        with self._turns.writing, self._session(make=True) as (cursor, file):
+            if file.read_only:
                 raise StoreReadOnly("the store can not be written: make the file and its folder writable")
             cursor.execute("BEGIN")
             try:
@@ -477,11 +228,14 @@ class Duck:
                     self._turns.kept.changed()  # before and behind: what is read meanwhile may be of either state
                 cursor.execute("COMMIT")
             except BaseException:
-                _roll_back(cursor)
+                roll_back(cursor)
                 raise
             finally:
                 if records:
                     self._turns.kept.changed()
+            if not self.in_memory:
+                _make_private(file)
+                engine.refuse_moved(self.path)  # answered only if what was written is where the next one looks
 
     def size(self) -> int:
         """Bytes on disk of the file and its log; 0 in memory."""
@@ -490,83 +244,21 @@ class Duck:
         return sum(os.path.getsize(p) for p in (self.path, self.path + ".wal") if os.path.exists(p))
 
 
-def _prepare(cursor: duckdb.DuckDBPyConnection, read_only: bool) -> None:
-    """Bring the file to this schema version; refuse files that are not ours or newer."""
-    found = _version(cursor)
-    known = len(migrations())
-    if found > known:
-        raise StoreNewer(f"the store has schema {found}, this version knows {known}: upgrade context-packs")
-    if found == known:
-        return
-    if read_only:
-        raise StoreReadOnly("the store needs a migration but can not be written: make the file writable once")
-    cursor.execute("BEGIN")
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, for their owner only."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
     try:
-        for name in migrations()[found:]:
-            cursor.execute(query(name))
-        cursor.execute("DELETE FROM meta WHERE name = 'schema_version'")
-        cursor.execute("INSERT INTO meta VALUES ('schema_version', $n)", {"n": str(known)})
-        cursor.execute("COMMIT")
-    except BaseException:
-        _roll_back(cursor)
-        raise
+        for folder in reversed(missing):
+            folder.mkdir(0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreReadOnly("the folder of the store can not be made: name another path") from error
 
 
-def _version(cursor: duckdb.DuckDBPyConnection) -> int:
-    tables = {
-        name
-        for (name,) in cursor.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() UNION ALL "
-            "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
-        ).fetchall()
-    }
-    if not tables:
-        return 0
-    if "meta" not in tables:
-        raise StoreDamaged(_NOT_OURS)
-    try:
-        row = cursor.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
-        if row is None:
-            raise StoreDamaged("the store has no schema version: restore it from an export")
-        return int(row[0])
-    except (duckdb.ProgrammingError, duckdb.DataError, TypeError, ValueError) as error:
-        raise StoreDamaged(_NOT_OURS) from error
-
-
-def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    try:
-        cursor.execute("ROLLBACK")
-    except duckdb.TransactionException as error:
-        if "no transaction" not in str(error):  # a failed commit has ended it already
-            raise
-
-
-def _words(error: duckdb.Error, path: str) -> str:
-    """What an error says, in lower case, without the path and what else it quotes: paths hold any words."""
-    return re.sub('"[^"]*"', "", str(error).replace(path, "")).lower()
-
-
-def _mapped(error: duckdb.Error, path: str) -> Exception:
-    """The foreign error as one of ours; its own text may name paths, so it is only chained. Our own bugs stay as is."""
-    text = _words(error, path)
-    if "storage version" in text or "version number" in text:
-        return StoreNewer("the store was written by a newer DuckDB: upgrade the duckdb package")
-    if isinstance(error, duckdb.ProgrammingError):
-        return error
-    if "no space left" in text or "disk full" in text or "quota exceeded" in text or "file too large" in text:
-        return StoreFull("no space left for the store: free some and try again; nothing was lost")
-    if "permission denied" in text or "read-only" in text or "read only" in text:
-        return StoreReadOnly("the store can not be written: make the file and its folder writable")
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return StoreUnavailable("the operation needed more memory than the store may use: narrow it with filters")
-    if (
-        "not a valid duckdb" in text
-        or "corrupt" in text
-        or "checksum" in text
-        or "could not read enough bytes" in text
-        or isinstance(error, duckdb.FatalException)
-    ):
-        return StoreDamaged("the store can not be read: it is damaged or not a DuckDB file; restore it from an export")
-    if "is a directory" in text:
-        return StoreUnavailable("the path of the store is a folder: name a file in it")
-    return StoreUnavailable("the store failed: see the chained error")
+def _make_private(file: File) -> None:
+    """Give the log, which DuckDB makes readable for all, the rights of the store."""
+    with suppress(FileNotFoundError):  # folded in already
+        if os.stat(file.path + ".wal").st_mode & 0o777 != file.mode:
+            os.chmod(file.path + ".wal", file.mode)

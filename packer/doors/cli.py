@@ -483,6 +483,7 @@ for command in (thread, worker, trigger):
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0, or the code of the error that was told in one line on stderr."""
     if argv is None:
+        os.umask(0o077)  # what this process makes holds somebody's memory
         leave(run(cli, sys.argv[1:]))
     sys.exit(run(cli, list(argv)))
 

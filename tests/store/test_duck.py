@@ -1,9 +1,13 @@
 """The file itself: what it may be, who holds it, and what every failure says."""
 
+import gzip
 import os
+import sqlite3
+import stat
 import subprocess
 import sys
 import textwrap
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import pytest
 from context_packs.store.base import Viewer
 from context_packs.store.duck import Duck, migrations, query
 from context_packs.store.errors import (
+    InvalidField,
     StoreDamaged,
     StoreError,
     StoreLocked,
@@ -64,23 +69,96 @@ def test_a_path_may_hold_any_characters(kit: Any, folder: Path) -> None:
         assert kit.store(folder / "deep" / "er" / name).get("mem:1", kit.me).content == "a line"
 
 
-def test_a_file_of_another_kind_is_damaged(folder: Path) -> None:
-    """Text, nothing at all, and the first bytes of a store are no store."""
-    message = "the store can not be read: it is damaged or not a DuckDB file"
+def write_foreign_files(folder: Path) -> dict[str, str]:
+    """One file of each foreign kind, by name, and what is said of it."""
+    with sqlite3.connect(folder / "lite.db") as lite:
+        lite.execute("CREATE TABLE t (a)")
+    lite.close()
+    duckdb.sql("SELECT 1 AS a").write_parquet(str(folder / "rows.parquet"))
+    (folder / "lines.gz").write_bytes(gzip.compress(b"hello"))
+    with zipfile.ZipFile(folder / "files.zip", "w") as archive:
+        archive.writestr("a", "b")
     (folder / "text.duckdb").write_text("hello " * 5000)
+    (folder / "word.duckdb").write_text("記憶", "utf-8")
     (folder / "empty.duckdb").touch()
+    (folder / "zeros.duckdb").write_bytes(bytes(20_000))
+    (folder / "short.duckdb").write_bytes(b"\x00" * 8 + b"DUCK" + b"\x00" * 100)
+    return {
+        "lite.db": "the file is an SQLite database, no store: name another path",
+        "rows.parquet": "the file is a Parquet file, no store: name another path",
+        "lines.gz": "the file is a gzip file, no store: name another path",
+        "files.zip": "the file is a zip archive, no store: name another path",
+        "text.duckdb": "the file is text, no store: name another path",
+        "word.duckdb": "the file is text, no store: name another path",
+        "empty.duckdb": "the file is empty, no store: remove it or name another path",
+        "zeros.duckdb": "the file is not a DuckDB file, no store: name another path",
+        "short.duckdb": "the store can not be read: the file was cut off",
+    }
+
+
+def test_a_file_of_another_kind_is_named_and_left_alone(folder: Path) -> None:
+    """SQLite, Parquet, archives, text, nothing at all: one line says what it is, and it stays as it was."""
+    for name, message in write_foreign_files(folder).items():
+        before = (folder / name).read_bytes()
+        refused(folder / name, StoreDamaged, message)
+        assert (folder / name).read_bytes() == before
+
+
+NO_NETWORK = """
+import sys
+
+def watch(event, args):
+    if event.startswith("socket."):
+        raise RuntimeError(event)
+
+sys.addaudithook(watch)
+from context_packs.store.duckstore import DuckStore
+from context_packs.store.errors import StoreDamaged
+for path in sys.argv[1:]:
+    try:
+        DuckStore(path, mode="exclusive")
+    except StoreDamaged:
+        continue
+    raise AssertionError(path)
+store = DuckStore(sys.argv[1] + ".fresh", mode="exclusive")
+for sql in ("SET autoinstall_known_extensions = true", "ATTACH 'x.db' AS x (TYPE sqlite)"):
+    try:
+        with store.duck.reading() as session:
+            session.run(sql)
+    except Exception:
+        continue
+    raise AssertionError(sql)
+"""
+
+
+def test_no_file_makes_duckdb_load_an_extension(folder: Path) -> None:
+    """Under strace no process that opens foreign files makes an internet socket; in Python none is made either."""
+    names = [str(folder / name) for name in write_foreign_files(folder)]
+    foreign(folder / "other.db", "CREATE TABLE trips (km INTEGER)")
+    command = [sys.executable, "-c", NO_NETWORK, *names, str(folder / "other.db")]
+    home = {**os.environ, "HOME": str(folder)}
+    # Without a network of its own any attempt to reach one fails at once and would be told as such.
+    jail = ["unshare", "--net", "--"]
+    if subprocess.run([*jail, "true"], capture_output=True, check=False).returncode:
+        jail = []  # not allowed here
+    run = subprocess.run([*jail, *command], capture_output=True, text=True, timeout=120, check=False, env=home)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert not (folder / ".duckdb").exists()
+
+
+def test_a_damaged_store_says_what_helps(folder: Path) -> None:
+    """A store that was cut off or overwritten names the commands that look and rescue, and is left as it was."""
     with Duck(folder / "good.duckdb").writing() as session:
         session.run("INSERT INTO meta SELECT 'x', repeat('y', 100) FROM range(5000)")
     whole = (folder / "good.duckdb").read_bytes()
-    (folder / "short.duckdb").write_bytes(whole[:5000])
     (folder / "cut.duckdb").write_bytes(whole[: len(whole) // 3])
     overwritten = bytearray(whole)
     for start in range(12288, len(whole), 4096):
         overwritten[start : start + 64] = b"\xff" * 64
     (folder / "overwritten.duckdb").write_bytes(overwritten)
-    for name in ("text", "empty", "short", "cut", "overwritten"):
+    for name in ("cut", "overwritten"):
         before = (folder / f"{name}.duckdb").read_bytes()
-        refused(folder / f"{name}.duckdb", StoreDamaged, message)
+        refused(folder / f"{name}.duckdb", StoreDamaged, "the store can not be read: it is damaged; `doctor --full`")
         assert (folder / f"{name}.duckdb").read_bytes() == before
 
 
@@ -92,6 +170,7 @@ def test_a_database_of_something_else_is_left_alone(folder: Path) -> None:
         "meta": "CREATE TABLE meta (km INTEGER)",
         "meta_view": "CREATE VIEW meta AS SELECT 1 AS name, 2 AS value",
         "meta_text": "CREATE TABLE meta AS SELECT 'schema_version' AS name, 'three' AS value",
+        "meta_number": "CREATE TABLE meta AS SELECT 'schema_version' AS name, '3' AS value",
     }
     for name, statement in statements.items():
         path = foreign(folder / f"{name}.db", statement)
@@ -101,16 +180,35 @@ def test_a_database_of_something_else_is_left_alone(folder: Path) -> None:
 
 
 def test_a_store_without_a_version_is_damaged(folder: Path) -> None:
-    """A table of our name with nothing in it is not migrated over."""
-    path = foreign(folder / "x.db", "CREATE TABLE meta (name VARCHAR, value VARCHAR)")
-    refused(path, StoreDamaged, "the store has no schema version: restore it from an export")
+    """Tables of our names whose version is missing are not migrated over."""
+    path = folder / "x.db"
+    with Duck(path).writing():
+        pass
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DELETE FROM meta")
+    refused(path, StoreDamaged, "the store has no schema version: it is damaged; restore a backup or run `salvage`")
+
+
+def test_a_log_of_somebody_else_is_not_folded_in(folder: Path) -> None:
+    """A foreign database beside whose file a log stands is refused without a change to either."""
+    path = folder / "other.db"
+    script = (
+        "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute('CREATE TABLE trips (km INT)'); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert set(before) == {"other.db", "other.db.wal"}
+    refused(path, StoreDamaged, "the file is a DuckDB database but not a context-packs store: name another path")
+    assert {name: (folder / name).read_bytes() for name in before} == before
 
 
 def test_a_newer_schema_is_refused(folder: Path) -> None:
     """A store of a later release says so, with what to do, and is not touched."""
     path = folder / "x.db"
-    with Duck(path).writing() as session:
-        session.run("UPDATE meta SET value = '99' WHERE name = 'schema_version'")
+    with Duck(path).writing():
+        pass
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE name = 'schema_version'")
     known = len(migrations())
     refused(path, StoreNewer, f"the store has schema 99, this version knows {known}: upgrade context-packs")
 
@@ -136,16 +234,132 @@ def test_a_folder_and_an_impossible_path_are_unavailable(kit: Any, folder: Path)
     (folder / "dir").mkdir()
     refused(folder / "dir", StoreUnavailable, "the path of the store is a folder: name a file in it")
     (folder / "file").touch()
-    refused(folder / "file" / "x.db", StoreReadOnly, "the folder of the store can not be made: name another path")
+    for mode in ("shared", "exclusive"):
+        with pytest.raises(StoreReadOnly, match=r"^the folder of the store can not be made: name another path$"):
+            kit.write(kit.store(folder / "file" / "x.db", mode=mode), "x")
 
 
-def test_a_file_taken_away_is_made_anew(kit: Any) -> None:
-    """In the shared mode a store that was removed between two operations starts empty instead of failing."""
-    store = kit.store(mode="shared")
+@pytest.mark.parametrize("name", ["a/b/store.duckdb", "store.duckdb"])
+@pytest.mark.parametrize("mode", ["shared", "leased"])
+def test_a_read_of_a_missing_store_says_so_and_makes_nothing(kit: Any, name: str, mode: Any) -> None:
+    """A mistyped path is no empty memory: no file and no folder comes of it, until something is written."""
+    folder = kit.folder / "typed"
+    folder.mkdir()
+    store = kit.store(folder / name, mode=mode)
+    message = "^there is no store here yet: remember something first, or name the path of the store you mean$"
+    for read in (lambda: store.stats(kit.me), lambda: store.get("mem:1", kit.me), lambda: list(store.export())):
+        with pytest.raises(StoreUnavailable, match=message):
+            read()
+    assert list(folder.iterdir()) == []
+    assert kit.write(store, "first").id == "mem:1"
+    assert store.stats(kit.me)["records"] == 1
+
+
+@pytest.mark.parametrize("address", ["postgresql://me:secret@db:5432/x", "https://x.example/y", "s3:/bucket/x"])
+def test_an_address_is_no_store(kit: Any, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that looks like an address is refused, without a word of what stands in it, and makes no folder."""
+    monkeypatch.chdir(kit.folder)
+    with pytest.raises(InvalidField, match=r"^store: a [a-z0-9]+ address is no file; name the path of a file$"):
+        kit.store(address)
+    assert list(kit.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["shared", "leased", "exclusive"])
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_nothing_is_acknowledged_once_the_file_is_another(kit: Any, mode: Any, how: str) -> None:
+    """A store that was moved away, removed or copied over while in use takes no write into nothing; put back it works,
+    and what was acknowledged before is in the file that was moved."""
+    store = kit.store(mode=mode)
     kit.write(store, "before")
-    kit.path.unlink()
-    assert store.stats(kit.me)["records"] == 0
-    assert kit.write(store, "after").id == "mem:1"
+    away = kit.folder / "away.duckdb"
+    if how == "replaced" and mode == "shared":
+        return  # opened anew for each operation, it is simply the other store
+    walk = store.export()
+    if how == "replaced":
+        other = kit.store(away, mode="shared")
+        kit.write(other, "of the other")
+        other.close()
+        next(walk)  # holds the file: an idle one would have been let go of
+        os.replace(away, kit.path)
+    elif how == "moved":
+        os.replace(kit.path, away)
+    else:
+        kit.path.unlink()
+    message = "^the store was moved, removed or replaced while it was in use: put it back and try again$"
+    works = [lambda: kit.write(store, "into nothing"), lambda: store.stats(kit.me)]
+    for work in works[:1] if how == "replaced" else works * 2:
+        with pytest.raises(StoreUnavailable, match=message):
+            work()
+    walk.close()
+    if how == "replaced":
+        assert [line["content"] for line in store.export()] == ["of the other"]
+        assert kit.write(store, "after").id == "mem:2"
+    elif how == "moved":
+        assert not kit.path.exists()
+        moved = kit.store(away)
+        assert [line["content"] for line in moved.export()] == ["before"]
+        moved.close()
+        os.replace(away, kit.path)
+        assert kit.write(store, "after").id == "mem:2"
+    else:
+        assert not kit.path.exists()
+
+
+def test_a_write_whose_file_is_moved_meanwhile_is_not_answered(kit: Any) -> None:
+    """A move between the first statement and the commit is noticed behind the commit."""
+    store = kit.store(mode="leased")
+    kit.write(store, "before")
+    with pytest.raises(StoreUnavailable, match=r"^the store was moved"), store.duck.writing() as session:
+        session.run("INSERT INTO meta VALUES ('x', 'y')")
+        os.replace(kit.path, kit.folder / "away.duckdb")
+
+
+@pytest.mark.parametrize("mode", ["shared", "leased", "exclusive"])
+def test_only_the_owner_may_read_what_is_made(kit: Any, mode: Any) -> None:
+    """Folders are 0700; store, log and locks are 0600; a store that its owner opened for a group has a log for it."""
+    path = kit.folder / "new" / "deep" / "s.duckdb"
+    store = kit.store(path, mode=mode)
+    kit.write(store, "x")
+    with store.duck.writing() as session:
+        session.run("INSERT INTO meta VALUES ('x', 'y')")
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir() if file.is_file()}
+    assert set(modes) >= {"s.duckdb", "s.duckdb.lock", "s.duckdb.queue"}
+    assert set(modes.values()) == {0o600}
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)] == [0o700, 0o700]
+    if mode != "shared":
+        assert "s.duckdb.wal" in modes
+
+
+@pytest.mark.parametrize("name", ["lock", "queue"])
+def test_a_planted_link_or_pipe_is_not_followed(kit: Any, name: str) -> None:
+    """What stands where a lock belongs is neither emptied nor waited on; the store says what to do."""
+    kit.write(kit.store(), "first")
+    kit.close()
+    victim = kit.folder / "victim"
+    victim.write_text("precious")
+    planted = kit.folder / f"{kit.path.name}.{name}"
+    planted.unlink()
+    message = "^the lock beside the store is a link or no regular file: remove it and try again$"
+    planted.symlink_to(victim)
+    with pytest.raises(StoreUnavailable, match=message):
+        kit.store(wait=1)
+    planted.unlink()
+    planted.mkdir()
+    with pytest.raises(StoreUnavailable, match=message):
+        kit.store(wait=1)
+    planted.rmdir()
+    os.mkfifo(planted)
+    with pytest.raises(StoreUnavailable, match=message):
+        kit.store(wait=1)
+    planted.unlink()
+    assert victim.read_text() == "precious"
+    assert kit.store().get("mem:1", kit.me).content == "first"
+
+
+def test_a_pipe_in_place_of_a_store_is_refused_at_once(kit: Any) -> None:
+    """Nothing waits for a writer that never comes."""
+    os.mkfifo(kit.folder / "pipe")
+    refused(kit.folder / "pipe", StoreUnavailable, "the path of the store is no regular file: name another path")
 
 
 HOLDER = """
@@ -251,7 +465,11 @@ def test_a_read_only_file_can_be_read_and_not_written(kit: Any, mode: str) -> No
             folder / "memory.duckdb",
             mode,
         )
-        assert [path.name for path in folder.iterdir()] == ["memory.duckdb"]
+        assert {path.name for path in folder.iterdir()} <= {
+            "memory.duckdb",
+            "memory.duckdb.lock",
+            "memory.duckdb.queue",
+        }
     finally:
         os.chmod(folder, 0o755)
 

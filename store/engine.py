@@ -1,0 +1,376 @@
+"""The one DuckDB instance of a process, and the store files attached to it.
+
+Starting an instance costs 15 ms, attaching a file to a running one under 1 ms. All objects of a process share an
+attached file, which DuckDB would not attach twice. A file is attached only while this process has the store's lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+try:
+    import _duckdb as duckdb  # what `duckdb` re-exports: its layer of Python takes 70 ms to load, for nothing used here
+except ImportError:
+    import duckdb  # type: ignore[no-redef]
+
+from .attached import File, Turns, attach_statement, connect, cursor_on, database, is_writable, quoted, stamp
+from .errors import StoreError, StoreLocked, StoreReadOnly, StoreUnavailable
+from .failures import held_elsewhere, is_full_at_detach, mapped
+from .foreign import MISSING, MOVED, identity, refuse_foreign
+from .lock import StoreLock
+from .schema import bring_up_to_date, is_newest, refuse_unknown
+
+IDLE = 0.05  # seconds without work after which a kept file is let go of unasked
+LEAST = 0.05  # seconds that a file is kept although somebody waits: handing it over for each query is slow for all
+PATIENCE = 0.5  # seconds for which new work waits until running work is done and the file can be let go of
+_MEMORY_LIMIT = "160MB"  # of DuckDB's own memory in a process, however large its files are
+_HELD = "the store is held by another process: end it, or let both use the shared mode"
+_log = logging.getLogger(__name__)
+
+
+class Engine:
+    """Attaches and detaches files, each under the lock of its store. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._instance: duckdb.DuckDBPyConnection | None = None
+        self._files: dict[str, File] = {}
+        self._busy: set[str] = set()  # paths that a thread opens, or uses alone
+        self._numbers = 0
+        self._spill = ""
+        self._locks: dict[str, StoreLock] = {}
+        self._turns: dict[str, Turns] = {}
+        self._stamps: dict[str, Any] = {}  # what files looked like when they were let go of
+        self._known: dict[str, tuple[int, int] | None] = {}  # files found to be ours, at this schema
+        self._keeper: threading.Thread | None = None
+        self._orphans: list[Any] = []
+
+    def turns(self, path: str) -> Turns:
+        """The locks of this process for a file, shared by all objects that use it."""
+        with self._changed:
+            return self._turns.setdefault(path, Turns())
+
+    # -- users -----------------------------------------------------------------------------------------------------
+
+    def attach(self, path: str, wait: float, *, make: bool, pin: bool = False) -> File:
+        """One user more of the file, which is attached where it was not, and made where `make` says so.
+
+        Waits up to `wait` seconds while another process has the file. Raises StoreLocked after that.
+        """
+        deadline = time.monotonic() + wait
+        with self._changed:
+            while True:
+                file = self._files.get(path)
+                if file is not None and file.stale and file.users == file.pins:
+                    self._let_go(file)
+                    continue
+                if path not in self._busy:
+                    if file is None:
+                        self._busy.add(path)
+                        break
+                    if not self._withheld(file):
+                        file.users += 1
+                        file.pins += pin
+                        return file
+                self._wait(deadline)
+        opened = None
+        try:
+            opened = self._open(path, deadline, make)
+            opened.users, opened.pins = 1, int(pin)
+            return opened
+        finally:
+            with self._changed:
+                self._busy.discard(path)
+                if opened is not None:
+                    self._files[path] = opened
+                self._changed.notify_all()
+
+    def detach(self, file: File, *, keep: bool = False, pin: bool = False) -> None:
+        """One user less; the last one lets go of the file, or keeps it while no other process waits."""
+        with self._changed:
+            if file.gone:
+                return
+            file.users -= 1
+            file.pins -= pin
+            if not file.leaving and self._wanted(file):
+                file.leaving = time.monotonic()
+            if file.users and not (file.stale and file.users == file.pins):
+                self._changed.notify_all()
+                return
+            if keep and not file.leaving and not file.stale:
+                file.idle, file.kept = time.monotonic(), True
+                if self._keeper is None:
+                    self._keeper = threading.Thread(target=self._keep, name="context-packs-keep", daemon=True)
+                    self._keeper.start()
+                self._changed.notify_all()
+                return
+            self._let_go(file)
+
+    def release(self, path: str) -> None:
+        """Let go of a kept file that nobody uses."""
+        with self._changed:
+            file = self._files.get(path)
+            if file and not file.users and path not in self._busy:
+                self._let_go(file)
+
+    def refuse_moved(self, path: str) -> None:
+        """Raises StoreUnavailable where another file than the attached one stands at the path, or none.
+
+        The attached one takes no more users then; all that was written stands in it once the last has let go.
+        """
+        file = self._files.get(path)
+        if file is None or identity(path) == file.identity:
+            return
+        with self._changed:
+            file.stale = True
+            if file.users == file.pins and not file.gone:
+                self._let_go(file)
+        raise StoreUnavailable(MOVED)
+
+    @contextmanager
+    def alone(self, path: str, wait: float) -> Iterator[None]:
+        """The file as bytes: nobody has it open, in this process or another, and its log is folded in.
+
+        Whoever held it in this process has it again afterwards. Raises StoreLocked where it is not to be had in time.
+        """
+        deadline = time.monotonic() + wait
+        with self._changed:
+            while True:
+                file = self._files.get(path)
+                if path not in self._busy and (file is None or file.users == file.pins):
+                    break
+                if file is not None:
+                    file.leaving = time.monotonic()
+                self._wait(deadline)
+            if file is not None and not file.pins:
+                self._let_go(file)
+                file = None
+            self._busy.add(path)
+        try:
+            if file is None:
+                # Attached once: refused if it is not ours, brought up to date, its log folded in.
+                opened = self._open(path, deadline, False)
+                with self._changed:
+                    self._detach(opened)
+            else:
+                with self._changed:
+                    self._detach(file)
+                self._known.pop(path, None)
+            try:
+                yield
+            finally:
+                self._resume(path, file)
+        finally:
+            with self._changed:
+                self._busy.discard(path)
+                self._changed.notify_all()
+
+    def _resume(self, path: str, file: File | None) -> None:
+        """After `alone`: give the lock back, or attach the file again for those who hold it for good."""
+        with self._changed:
+            self.turns(path).kept.changed()
+            if file is None:
+                self._lock_of(path).release()
+                return
+            try:
+                self._attach(file)
+            except BaseException:
+                file.stale = file.gone = True
+                self._files.pop(path, None)
+                self._lock_of(path).release()
+                raise
+            file.leaving, file.since = 0.0, time.monotonic()
+
+    def _wait(self, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise StoreLocked(_HELD)
+        self._changed.wait(min(left, IDLE))
+
+    def _withheld(self, file: File) -> bool:
+        """Whether new users have to wait: the file is about to be let go of."""
+        now = time.monotonic()
+        if file.leaving and now - file.leaving >= PATIENCE:  # a user stays long; it may even wait for this one
+            file.leaving, file.since = 0.0, now
+        return file.stale or file.leaving > 0
+
+    def _wanted(self, file: File) -> bool:
+        if file.pins or not file.locked or time.monotonic() - file.since < LEAST:
+            return False
+        return self._lock_of(file.path).wanted()
+
+    def _keep(self) -> None:
+        """Let go of kept files that nobody uses any more, or that another process waits for; ends with the last one."""
+        while True:
+            time.sleep(IDLE / 4)
+            with self._changed:
+                now = time.monotonic()
+                kept = [file for file in self._files.values() if file.kept]
+                for file in kept:
+                    if (
+                        not file.users
+                        and file.path not in self._busy
+                        and (now - file.idle >= IDLE or self._wanted(file))
+                    ):
+                        try:
+                            self._let_go(file)
+                        except StoreError as error:  # what stands in the log is read from there by the next
+                            _log.error("letting go of the store failed: %s", error)
+                if not kept:
+                    self._keeper = None
+                    return
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def _lock_of(self, path: str) -> StoreLock:
+        return self._locks.setdefault(path, StoreLock(path))
+
+    def _open(self, path: str, deadline: float, make: bool) -> File:
+        """The file, attached, under the lock of its store; made if it is not there and `make` says so."""
+        if identity(path) is None and not make:
+            raise StoreUnavailable(MISSING)
+        locked = self._take_lock(path, deadline)
+        try:
+            pause = random.Random()  # spreads the retries of several processes; no result depends on it
+            while True:
+                with self._changed:
+                    if self._instance is None:
+                        # What does not fit spills beside the store, as DuckDB does by itself for a file it opens.
+                        self._spill = path + ".tmp"
+                        self._instance = connect(memory_limit=_MEMORY_LIMIT, temp_directory=self._spill)
+                    try:
+                        if identity(path) is None:
+                            if not make:
+                                raise StoreUnavailable(MISSING)
+                            self._make(self._instance, path)
+                        file = File(self._instance, path, locked=locked)
+                        self._attach(file)
+                        return file
+                    except duckdb.Error as error:
+                        # Somebody has the file who does not know our lock: another program, or an older version.
+                        if not held_elsewhere(error, path):
+                            raise mapped(error, path) from error
+                        held = error
+                if time.monotonic() >= deadline:
+                    raise StoreLocked(_HELD) from held
+                time.sleep(pause.uniform(0.002, 0.012))
+        except BaseException:
+            if locked:
+                self._lock_of(path).release()
+            raise
+
+    def _take_lock(self, path: str, deadline: float) -> bool:
+        """Take the lock of the store; False where it can not be made, beside a file that can only be read."""
+        with self._changed:
+            lock = self._lock_of(path)
+        try:
+            if not lock.acquire(max(0.0, deadline - time.monotonic())):
+                raise StoreLocked(_HELD)
+        except StoreReadOnly:
+            if identity(path) is None or is_writable(path):
+                raise
+            return False
+        return True
+
+    def _attach(self, file: File) -> None:
+        """Attach a file of ours to the instance, at its newest schema. Raises duckdb.Error and our own."""
+        refuse_foreign(file.path)
+        file.read_only = not is_writable(file.path)
+        before = identity(file.path)
+        file.mode = os.stat(file.path).st_mode & 0o777
+        if not file.read_only and file.path + ".tmp" == self._spill:
+            with suppress(FileExistsError):
+                os.mkdir(self._spill, 0o700)  # DuckDB would make it readable for all
+        known = self._known.get(file.path) == before
+        if not known and not file.read_only and os.path.exists(file.path + ".wal"):
+            self._look_at(file)  # folding the log of somebody else's file in would change that file
+        self._numbers += 1
+        file.number = self._numbers
+        file.instance.execute(attach_statement(file.path, file.number, file.read_only))
+        try:
+            written = stamp(file.path) != self._stamps.get(file.path)  # by somebody since it was let go of
+            if written:
+                self.turns(file.path).kept.changed()
+            if written or not known:
+                cursor = cursor_on(file)
+                if not known or not is_newest(cursor):
+                    bring_up_to_date(cursor, refuse_unknown(cursor), file.read_only)
+                file.cursors.append(cursor)
+            if identity(file.path) != before:
+                raise StoreUnavailable(MOVED)
+        except BaseException:
+            file.instance.execute(f"DETACH {database(file.number)}")
+            raise
+        file.identity = self._known[file.path] = before
+        file.since = time.monotonic()
+
+    def _look_at(self, file: File) -> None:
+        """Refuse a file that is not ours without writing to it."""
+        self._numbers += 1
+        look = File(file.instance, file.path, self._numbers)
+        file.instance.execute(attach_statement(file.path, look.number, True))
+        try:
+            refuse_unknown(cursor_on(look))
+        finally:
+            file.instance.execute(f"DETACH {database(look.number)}")
+
+    def _make(self, instance: duckdb.DuckDBPyConnection, path: str) -> None:
+        """Make a file that appears whole, for its owner only: nobody, nor a kill, must ever meet half of one."""
+        draft = f"{path}.new"
+        for left in (draft, f"{draft}.wal"):
+            with suppress(FileNotFoundError):
+                os.unlink(left)
+        self._numbers += 1
+        # DuckDB 2 would write a form that 1.5 refuses.
+        instance.execute(f"ATTACH {quoted(draft)} AS {database(self._numbers)} (TYPE duckdb, STORAGE_VERSION 'v1.5.0')")
+        instance.execute(f"DETACH {database(self._numbers)}")
+        os.chmod(draft, 0o600)
+        os.rename(draft, path)
+
+    def _let_go(self, file: File) -> None:
+        """Detach a file and give its lock back. Under the condition."""
+        file.gone = True
+        self._files.pop(file.path, None)
+        try:
+            self._detach(file)
+        finally:
+            if file.locked:
+                self._lock_of(file.path).release()
+            if not self._files:
+                with suppress(OSError):  # somebody else's, or not empty: it stays
+                    os.rmdir(self._spill)
+            self._changed.notify_all()
+
+    def _detach(self, file: File) -> None:
+        while file.cursors:
+            file.cursors.pop().close()
+        try:
+            file.instance.execute(f"DETACH {database(file.number)}")
+        except duckdb.Error as error:
+            # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
+            if not is_full_at_detach(error, file.path):
+                raise mapped(error, file.path) from error
+        self._stamps[file.path] = stamp(file.path)
+
+    def after_fork(self) -> None:
+        """In a child process: locks, threads and the instance are the parent's; start with none."""
+        for lock in self._locks.values():
+            lock.forget()
+        for file in self._files.values():
+            file.stale = file.gone = True
+        # Never taken down: the threads that it would wait for are not in this process.
+        orphans = [*self._orphans, self._instance, list(self._files.values())]
+        self.__init__()  # type: ignore[misc]
+        self._orphans = orphans
+
+
+engine = Engine()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=engine.after_fork)
