@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         StoreDamaged,
         StoreFull,
         StoreLocked,
+        StoreMissing,
         StoreNewer,
         StoreReadOnly,
         StoreUnavailable,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _HOME = {
     "errors": (
         "Conflict", "ContextPacksError", "Forbidden", "Gone", "InvalidField", "NotFound", "StoreDamaged", "StoreFull",
-        "StoreLocked", "StoreNewer", "StoreReadOnly", "StoreUnavailable", "Unauthorized",
+        "StoreLocked", "StoreMissing", "StoreNewer", "StoreReadOnly", "StoreUnavailable", "Unauthorized",
     ),
     "pack": ("Budget", "Decision", "Pack", "PackedItem"),
     "profile": ("Profile", "list_profiles", "load_profile"),
@@ -62,6 +63,7 @@ __all__ = [
     "StoreDamaged",
     "StoreFull",
     "StoreLocked",
+    "StoreMissing",
     "StoreNewer",
     "StoreReadOnly",
     "StoreUnavailable",

@@ -22,7 +22,7 @@ from hashlib import sha256
 from . import audit
 from .base import Viewer
 from .duck import Duck, Row, query
-from .errors import Conflict, InvalidField, NotFound
+from .errors import Conflict, InvalidField, NotFound, StoreMissing
 from .times import parse_time, utc
 
 SCOPES = ("memory:read", "memory:write", "memory:admin", "memory:temporary:read")
@@ -157,8 +157,11 @@ class Tokens:
 
     def list(self) -> list[Token]:
         """All tokens, oldest first, revoked and expired ones too."""
-        with self._duck.reading() as session:
-            return [token for token, _ in map(_token_of, session.rows(query("tokens")))]
+        try:
+            with self._duck.reading() as session:
+                return [token for token, _ in map(_token_of, session.rows(query("tokens")))]
+        except StoreMissing:
+            return []
 
     def revoke(self, token_id: str) -> Token:
         """Let a token in no more, from now on; one that was revoked before stays so. Raises InvalidField for what is
@@ -226,11 +229,14 @@ class Tokens:
     def _read(self, known: _Known) -> _Known:
         # Both before the read: a change meanwhile makes what was read old, never new.
         read_at, change = self._ticks(), _changes.get(self._name, 0)
-        with self._duck.reading() as session:
-            state = session.rows(query("tokens_state"))[0]
-            if state == known.state:
-                return _Known(read_at, change, state, known.by_id)
-            rows = [_token_of(row) for row in session.rows(query("tokens"))]
+        try:
+            with self._duck.reading() as session:
+                state = session.rows(query("tokens_state"))[0]
+                if state == known.state:
+                    return _Known(read_at, change, state, known.by_id)
+                rows = [_token_of(row) for row in session.rows(query("tokens"))]
+        except StoreMissing:  # not made yet: nobody was given one. A store that is gone raises another error.
+            return _Known(read_at, change, known.state, {})
         return _Known(read_at, change, state, {token.id: (token, held, _grant(token)) for token, held in rows})
 
 

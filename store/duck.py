@@ -22,7 +22,7 @@ except ImportError:
 
 from .attached import MEMORY, File, Turns, connect, cursor_on
 from .engine import engine
-from .errors import InvalidField, StoreReadOnly, StoreUnavailable
+from .errors import InvalidField, StoreMissing, StoreReadOnly, StoreUnavailable
 from .failures import mapped
 from .foreign import MISSING, MOVED, identity, refuse_address
 from .kept import Kept
@@ -102,7 +102,7 @@ class Duck:
 
     `wait` is the longest time in seconds that an operation waits for another process to let go of the file. The file is
     made by the first write, or at once in the exclusive mode; a read of a file that is not there raises
-    StoreUnavailable and makes nothing. Raises InvalidField for a path that is an address.
+    StoreMissing and makes nothing. Raises InvalidField for a path that is an address.
     """
 
     def __init__(self, path: str | Path, *, mode: Mode = "shared", wait: float = 15.0) -> None:
@@ -134,7 +134,7 @@ class Duck:
             if self._seen:
                 raise StoreUnavailable(MOVED)
             if not make:
-                raise StoreUnavailable(MISSING)
+                raise StoreMissing(MISSING)
             _make_folder(Path(self.path).parent)
         file = engine.attach(self.path, self.wait, make=make and not self._seen, pin=pin)
         self._seen = True

@@ -21,7 +21,7 @@ except ImportError:
     import duckdb  # type: ignore[no-redef]
 
 from .attached import File, Turns, attach_statement, connect, cursor_on, database, is_writable, quoted, stamp
-from .errors import StoreError, StoreLocked, StoreReadOnly, StoreUnavailable
+from .errors import StoreError, StoreLocked, StoreMissing, StoreReadOnly, StoreUnavailable
 from .failures import held_elsewhere, is_full_at_detach, mapped
 from .foreign import MISSING, MOVED, identity, refuse_foreign
 from .lock import StoreLock
@@ -235,7 +235,7 @@ class Engine:
     def _open(self, path: str, deadline: float, make: bool) -> File:
         """The file, attached, under the lock of its store; made if it is not there and `make` says so."""
         if identity(path) is None and not make:
-            raise StoreUnavailable(MISSING)
+            raise StoreMissing(MISSING)
         locked = self._take_lock(path, deadline)
         try:
             pause = random.Random()  # spreads the retries of several processes; no result depends on it
@@ -248,7 +248,7 @@ class Engine:
                     try:
                         if identity(path) is None:
                             if not make:
-                                raise StoreUnavailable(MISSING)
+                                raise StoreMissing(MISSING)
                             self._make(self._instance, path)
                         file = File(self._instance, path, locked=locked)
                         self._attach(file)

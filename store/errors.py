@@ -35,6 +35,10 @@ class StoreUnavailable(StoreError):
     """The store can not be used now; the message says what to do. Base of the leaves below."""
 
 
+class StoreMissing(StoreUnavailable):
+    """There is no file at the path; a read makes none."""
+
+
 class StoreLocked(StoreUnavailable):
     """Another process held the file for longer than the bounded wait."""
 

@@ -10,9 +10,11 @@ import pytest
 
 from context_packs.packer import ContextPacks
 from context_packs.store import duck
+from context_packs.store import schema as schema_sql
 from context_packs.store.base import Candidates, Filters, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
+from context_packs.store.engine import engine
 from context_packs.store.records import Written
 
 duck_migrations = duck.migrations()
@@ -76,7 +78,7 @@ class Kit:
     def age(self, store: DuckStore, schema: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Take out of a store what came after a schema, as if that had made it, and close it."""
         with monkeypatch.context() as old:
-            old.setattr(duck, "migrations", lambda: duck_migrations[:schema])
+            old.setattr(schema_sql, "migrations", lambda: duck_migrations[:schema])
             like = self.store(self.folder / f"schema_{schema}.duckdb")
             with like.duck.reading() as session:
                 kept = set(session.rows(COLUMNS))
@@ -93,6 +95,7 @@ class Kit:
             session.run("DELETE FROM counters WHERE NOT list_contains($names, name)", {"names": counters})
             session.run("UPDATE meta SET value = $n WHERE name = 'schema_version'", {"n": str(schema)})
         store.close()
+        engine._known.clear()  # this process made the file, and would not look at its schema again
 
     def close(self) -> None:
         """Close everything that was opened."""

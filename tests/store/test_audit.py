@@ -230,7 +230,7 @@ def test_what_can_not_be_written_at_the_end_is_told(kit: Any, caplog: pytest.Log
 
 def test_two_processes_keep_one_trail(kit: Any) -> None:
     """Both write at the same time; every entry is there once, with a number of its own."""
-    kit.store(mode="shared").tokens.list()  # the file is there
+    kit.store(mode="shared").probe()  # the file is there
     command = [sys.executable, "-c", WRITER, str(kit.path)]
     writers = [
         subprocess.Popen([*command, name, "300"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
