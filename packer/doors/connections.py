@@ -8,7 +8,6 @@ An answer that is being made or sent is never cut.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -190,19 +189,13 @@ class Guarded(HttpToolsProtocol):
         cycle = self.cycle
         if cycle is None or (cycle.response_complete if self._in_head else not cycle.response_started):
             title = HTTPStatus(status).phrase
-            document = {
-                "type": "about:blank",
-                "title": title,
-                "status": status,
-                "detail": f"request: {why}",
-                "code": code,
-            }
-            body = compact(document).encode()
+            document = {"type": "about:blank", "title": title, "status": status}
+            body = compact({**document, "detail": f"request: {why}", "code": code}).encode()
             head = f"HTTP/1.1 {status} {title}\r\nContent-Type: {PROBLEM_JSON}\r\nContent-Length: {len(body)}\r\n"
             self.transport.write(f"{head}Connection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
 
-def guarded(limits: Limits) -> Callable[..., Guarded]:
+def guarded(limits: Limits) -> Any:
     """What uvicorn takes as `http`: connections of one server within the limits."""
     return Doorkeeper(limits).protocol

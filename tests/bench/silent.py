@@ -1,4 +1,4 @@
-"""Others' answers while silent clients hold half-sent requests open: `python tests/bench/silent.py [--descriptors 256]`.
+"""Others' answers beside silent clients with half-sent requests: `python tests/bench/silent.py [--descriptors 256]`.
 
 Starts the installed `context-packs serve` on the loopback interface over an empty store in a temporary folder, opens
 so many half-sent heads, and asks `/health` on new connections meanwhile and afterwards. Prints percentiles as JSON.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import socket
 import subprocess
@@ -29,7 +28,8 @@ def ask(port: int) -> tuple[float, bool]:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
             one.sendall(ASKED)
-            return time.perf_counter() - start, one.recv(15) == b"HTTP/1.1 200 OK"[:15]
+            good = one.recv(15) == b"HTTP/1.1 200 OK"
+            return time.perf_counter() - start, good
     except OSError:
         return time.perf_counter() - start, False
 
@@ -77,21 +77,12 @@ def main() -> int:
     parser.add_argument("--descriptors", type=int, help="limit of the server's process")
     options = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, options.silent + 500), hard))
-    most = options.descriptors
-
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard) if most else (min(hard, 4_096), hard))
-
     with tempfile.TemporaryDirectory() as folder:
         command = [str(Path(sys.executable).with_name("context-packs")), "--store", f"{folder}/m.duckdb", "--quiet"]
-        server = subprocess.Popen(
-            [*command, "serve", "--port", "0"],
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=limited,
-            env={**os.environ},
-        )
+        # The server inherits the limit that stands when it starts.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (options.descriptors or min(hard, 4_096), hard))
+        server = subprocess.Popen([*command, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, options.silent + 500), hard))
         assert server.stdout is not None
         try:
             port = urllib.parse.urlsplit(server.stdout.readline().strip()).port

@@ -44,7 +44,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 def running(limits: Limits) -> Iterator[int]:
     """A server with these limits on a free port."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
-        config = uvicorn.Config(application, http=guarded(limits), log_config=None, access_log=False, ws="none")  # type: ignore[arg-type]
+        config = uvicorn.Config(application, http=guarded(limits), log_config=None, access_log=False, ws="none")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
