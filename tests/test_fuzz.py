@@ -228,12 +228,12 @@ def test_any_value_is_remembered_or_refused(packs: ContextPacks, given_values: l
 def test_any_text_is_given_back_as_it_was_stored(packs: ContextPacks, text: str) -> None:
     """What was stored is read back, but for surrogates, which are replaced; it can be asked for and packed."""
     try:
-        ref = packs.remember(text, path="fuzz").id
+        written = packs.remember(text, path="fuzz")
     except InvalidField as error:
         assert error.field == "content"
         return
-    content = packs.get(ref).content
-    assert content.encode() == text.encode("utf-8", "surrogatepass") or well_formed(text) == content
+    # Blanks at the end make no other content: then an earlier record answers.
+    assert not written.created or packs.get(written.id).content == well_formed(text)
     pack = packs.recall_context(text, max_tokens=200)
     assert packs.count_tokens(pack.text) == pack.budget.used_tokens <= 200
 

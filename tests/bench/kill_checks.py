@@ -48,7 +48,7 @@ def _age(store: Path) -> None:
     engine.migrations = lambda: everything[:_OLD]  # type: ignore[assignment]
     try:
         early = DuckStore(like)
-        with early.duck.reading() as session:
+        with early.duck.writing() as session:  # which makes the file
             kept = set(session.rows(columns))
             counters = [name for (name,) in session.rows("SELECT name FROM counters")]
         early.close()

@@ -71,25 +71,30 @@ RULES: Mapping[str, str] = {
 
 def unsound(store: Path) -> list[str]:
     """What is wrong inside a store, in words; empty for a sound one. Also takes one write, which is not kept."""
-    with_store = DuckStore(store, wait=1.0)
+    if not store.exists():
+        return []
+    held = DuckStore(store, wait=1.0)
     try:
-        with with_store.duck.reading() as session:
+        with held.duck.reading() as session:
             counts = {rule: int(session.value(sql) or 0) for rule, sql in RULES.items()}
-        with_store.probe()
+        held.probe()
     finally:
-        with_store.close()
+        held.close()
     return [f"{count} {rule}" for rule, count in counts.items() if count] + list(drafts(store))
 
 
 def drafts(store: Path) -> Iterable[str]:
     """Files beside a store that a write under way left behind."""
     for path in sorted(store.parent.iterdir()):
-        if path.name.startswith(store.name) and path.name.endswith(DRAFTS):
+        empty = path.is_dir() and not any(path.iterdir())  # where DuckDB would spill to
+        if path.name.startswith(store.name) and path.name.endswith(DRAFTS) and not empty:
             yield f"{path.name} was left behind"
 
 
 def lines(store: Path, agent: str = "bench") -> list[dict[str, Any]]:
-    """Everybody's records as an export gives them, links and tombstones too."""
+    """Everybody's records as an export gives them, links and tombstones too; none where there is no store."""
+    if not store.exists():
+        return []
     with ContextPacks.open(store, agent, embedder="none", wait=30.0) as packs:
         return [dict(line) for line in packs.export_lines(everybody=True)]
 
@@ -115,6 +120,8 @@ def twice(refs: Iterable[str]) -> list[str]:
 
 def found(store: Path, words: str, agent: str, limit: int = 200) -> set[str]:
     """Ids of what a search for words finds, duplicates included."""
+    if not store.exists():
+        return set()
     from context_packs.store.base import Filters
 
     store_ = DuckStore(store, wait=30.0)
