@@ -36,6 +36,8 @@ from .tokens import TokenCounter, token_counter
 if TYPE_CHECKING:
     from context_packs.store.access import Grant, Issued, Token
     from context_packs.store.audit import Audit
+    from context_packs.store.backup import Saved
+    from context_packs.store.compact import Compacted
     from context_packs.store.erasure import Forgotten
     from context_packs.store.importers import ImportOptions, ImportReport
 
@@ -449,6 +451,32 @@ class ContextPacks(Chained):
     def export_lines(self, *, everybody: bool = False) -> Iterator[dict[str, Any]]:
         """The lines of an export, one per version of a record."""
         return self._store.export(None if everybody else self.viewer)
+
+    def backup(self, path: str | Path, *, force: bool = False, progress: Callable[[int], None] | None = None) -> Saved:
+        """Copy the whole store into a file, also while other processes use it; they wait only while bytes are copied.
+
+        The copy is verified before it has its name; with `force` it takes the place of a file that is there.
+        `progress` is told the number of blocks verified after each few. Raises InvalidField, StoreUnavailable.
+        """
+        return self._store.backup(os.fspath(path), force=force, progress=progress)
+
+    def compact(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
+        """Write the store anew: smaller, in order, and with no byte of what was deleted. Nobody else has it meanwhile.
+
+        `progress` is told a table and its rows after each part. Raises StoreUnavailable; the store is then as it was.
+        """
+        return self._store.compact(progress)
+
+    def reindex(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
+        """Make the index anew from the records, in a new file as `compact` does. Raises StoreUnavailable."""
+        return self._store.reindex(progress)
+
+    def check(self, progress: Callable[[str, int], None] | None = None) -> Iterator[tuple[str, bool, str]]:
+        """Look at every block, value and reference of the store: what was looked at, whether it is right, details.
+
+        It works on a copy beside the store, so that others wait only while bytes are copied.
+        """
+        return self._store.check(progress)
 
     def stats(self) -> dict[str, Any]:
         """Counts of what the agent can see, and of the file."""

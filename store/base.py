@@ -12,7 +12,10 @@ from .records import Record, Written
 if TYPE_CHECKING:
     from .access import Tokens
     from .audit import Audit
+    from .backup import Saved
     from .chain import Chain
+    from .check import Finding
+    from .compact import Compacted
     from .erasure import Forgotten
 
 TimeAxis = Literal["created_at", "updated_at"]
@@ -171,6 +174,14 @@ class Store(Protocol):
     def count(self) -> int: ...
 
     def probe(self) -> None: ...
+
+    def backup(self, target: str, *, force: bool = False, progress: Callable[[int], None] | None = None) -> Saved: ...
+
+    def reindex(self, progress: Callable[[str, int], None] | None = None) -> Compacted: ...
+
+    def check(self, progress: Callable[[str, int], None] | None = None) -> Iterator[Finding]: ...
+
+    def compact(self, progress: Callable[[str, int], None] | None = None) -> Compacted: ...
 
     def merge(self) -> None: ...
 

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from . import vectors
     from .access import Tokens
     from .audit import Audit
+    from .backup import Saved
     from .chain import Chain
+    from .check import Finding
+    from .compact import Compacted
     from .erasure import Forgotten
 
 
@@ -272,6 +275,30 @@ class DuckStore:
         """How many records the store holds, everybody's; what is deleted or was replaced by a version not counted."""
         with self.duck.reading() as session:
             return int(session.value("SELECT count(*) FROM records WHERE deleted_at IS NULL AND valid_to IS NULL"))
+
+    def backup(self, target: str, *, force: bool = False, progress: Callable[[int], None] | None = None) -> Saved:
+        """Copy the store into a file, also while others use it. See backup.backup."""
+        from .backup import backup
+
+        return backup(self.duck, target, force=force, progress=progress)
+
+    def compact(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
+        """Write the store anew, without what was deleted. See compact.compact."""
+        from .compact import compact
+
+        return compact(self.duck, progress)
+
+    def reindex(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
+        """Make the index anew from the records. See reindex.reindex."""
+        from .reindex import reindex
+
+        return reindex(self.duck, progress)
+
+    def check(self, progress: Callable[[str, int], None] | None = None) -> Iterator[Finding]:
+        """Look at every block, value and reference. See check.check."""
+        from .check import check
+
+        yield from check(self.duck, progress)
 
     def probe(self) -> None:
         """Write for real, one row that the next probe replaces; raises what a write would raise."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,16 +65,21 @@ def _sorted_rows(session: Session) -> int:
     return int(session.value("SELECT value FROM meta WHERE name = 'sorted_postings'") or 0)
 
 
+def ranges(total: int) -> list[tuple[int, int]]:
+    """The space of the terms in parts, both ends inclusive, each with about `MERGE_ROWS` of `total` rows."""
+    parts = max(1, -(-total // MERGE_ROWS))
+    edges = [-(2**63) + (2**64 // parts) * i for i in range(parts)] + [2**63]
+    return [(low, high - 1) for low, high in pairwise(edges)]
+
+
 def merge(session: Session) -> None:
     """Sort all postings anew, range by range of the term space so that memory stays bounded."""
     total = int(session.value("SELECT count(*) FROM postings"))
-    ranges = max(1, -(-total // MERGE_ROWS))
-    edges = [-(2**63) + (2**64 // ranges) * i for i in range(ranges)] + [2**63 - 1]
     session.run("CREATE TABLE merged AS FROM postings LIMIT 0")
-    for i in range(ranges):
+    for low, high in ranges(total):
         session.run(
             "INSERT INTO merged FROM postings WHERE term BETWEEN $low AND $high ORDER BY term, pas",
-            {"low": edges[i], "high": edges[i + 1] - (i < ranges - 1)},
+            {"low": low, "high": high},
         )
     session.run("DROP TABLE postings")
     session.run("ALTER TABLE merged RENAME TO postings")

@@ -22,8 +22,8 @@ FOLDERS = ("packer", "profiles", "store", "templates")
 
 # Third-party modules with one home: top-level name -> the only files (or folders, with a final slash) that import it.
 HOMES = {
-    "duckdb": ("store/attached.py", "store/duck.py", "store/engine.py", "store/failures.py"),
-    "_duckdb": ("store/attached.py", "store/duck.py", "store/engine.py", "store/failures.py"),
+    "duckdb": ("store/aside.py", "store/attached.py", "store/duck.py", "store/engine.py", "store/failures.py"),
+    "_duckdb": ("store/aside.py", "store/attached.py", "store/duck.py", "store/engine.py", "store/failures.py"),
     "jinja2": ("packer/render.py",),
     "tiktoken": ("packer/tokens.py",),
     "toktok": ("packer/tokens.py",),

@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # The only functions whose result may stand inside SQL text: they take integers and return them as literals, or quote
-# the path for ATTACH, which takes no parameters.
-SQL_LITERAL_HELPERS = frozenset({"database", "int_list", "quoted"})
+# the path for ATTACH and names of tables and columns, which are no parameters.
+SQL_LITERAL_HELPERS = frozenset({"database", "identifier", "identifiers", "int_list", "quoted"})
 # Methods that take a statement first: those of a DuckDB connection and those of the store's own session.
 SQL_CALLS = frozenset({"execute", "executemany", "sql", "run", "rows", "row", "value", "arrays", "stream"})
 SQL_START = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any
@@ -26,8 +26,12 @@ _WORDS = 400  # characters of one record that it is looked up by
 Finding = dict[str, Any]
 
 
-def examine(open_packs: Callable[[], ContextPacks]) -> tuple[list[Finding], int]:
+def examine(
+    open_packs: Callable[[], ContextPacks], full: Callable[[str, int], None] | None = None
+) -> tuple[list[Finding], int]:
     """Findings `{"check", "ok", "detail"}` in a fixed order, and the exit code: 0, or the highest of what failed.
+
+    With `full`, which is told the progress, every byte of the store is looked at too.
 
     A check that fails is a finding, never an exception. The store is made where there is none; nothing is left in it.
     No detail shows a path of the host.
@@ -49,6 +53,8 @@ def examine(open_packs: Callable[[], ContextPacks]) -> tuple[list[Finding], int]
             look.at("write", lambda: _write(packs))
             look.at("index", lambda: _index(packs))
             look.at("erasures", lambda: _erasures(packs))
+        if full:
+            look.all(lambda: packs.check(full))
     return look.findings, look.worst
 
 
@@ -68,6 +74,16 @@ class _Look:
             return False
         self.findings.append({"check": check, "ok": True, "detail": detail})
         return True
+
+    def all(self, examined: Callable[[], Iterable[tuple[str, bool, str]]]) -> None:
+        """Take over findings that come one by one, and what breaks them off."""
+        try:
+            for check, ok, detail in examined():
+                self.findings.append({"check": check, "ok": ok, "detail": detail})
+                if not ok:
+                    self.worst = max(self.worst, row_for(StoreDamaged).exit_code)
+        except Exception as error:  # as above
+            self.failed("full", error)
 
     def failed(self, check: str, error: Exception) -> None:
         """Note a failure. The text of a foreign error may name paths of the host, so only its kind is told."""

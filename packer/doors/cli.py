@@ -12,6 +12,7 @@ import click
 
 from ..errors import ContextPacksError, InvalidField
 from .cli_chain import thread, trigger, worker
+from .cli_repair import backup, compact, doctor, reindex, salvage
 from .cli_server import serve, token
 from .console import (
     WHOLE,
@@ -459,24 +460,9 @@ def stats(state: Globals, /) -> None:
         say(f"{name}: {value}")
 
 
-@cli.command()
-@click.pass_obj
-def doctor(state: Globals, /) -> int:
-    """Check the installation and the store, for reading and writing; fails where something is wrong."""
-    from .checks import examine
-
-    findings, worst = examine(state.open)
-    if state.json:
-        say_json({"ok": not worst, "checks": findings})
-    else:
-        for finding in findings:
-            say(f"{'ok ' if finding['ok'] else 'BAD'} {finding['check']}: {finding['detail']}")
-    return worst
-
-
 cli.add_command(token)
 cli.add_command(serve)
-for command in (thread, worker, trigger):
+for command in (thread, worker, trigger, doctor, backup, compact, reindex, salvage):
     cli.add_command(command)
 
 

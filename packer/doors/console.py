@@ -221,7 +221,7 @@ def standard_input() -> str:
 
 
 @contextmanager
-def progress(what: str, state: Globals) -> Iterator[Callable[[int], None]]:
+def progress(what: str, state: Globals, unit: str = "records") -> Iterator[Callable[[int], None]]:
     """A counter on stderr for long work: a bar on a terminal, a line a step elsewhere, nothing with --quiet."""
     if state.quiet or not sys.stderr.isatty():
         done = 0
@@ -229,14 +229,14 @@ def progress(what: str, state: Globals) -> Iterator[Callable[[int], None]]:
         def advance(count: int) -> None:
             nonlocal done
             done += count
-            state.note(f"{what}: {done} records")
+            state.note(f"{what}: {done} {unit}")
 
         yield advance
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}: {task.completed} records"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn(f"{{task.description}}: {{task.completed}} {unit}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=None)
         yield lambda count: bar.advance(task, count)

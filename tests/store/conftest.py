@@ -11,6 +11,8 @@ import pytest
 from context_packs.packer import ContextPacks
 from context_packs.store import duck
 from context_packs.store import schema as schema_sql
+from context_packs.store.aside import aside
+from context_packs.store.attached import quoted
 from context_packs.store.base import Candidates, Filters, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
@@ -126,3 +128,26 @@ def ids() -> Callable[[Candidates], list[str]]:
 def kits() -> type[Kit]:
     """Makes further kits, for stores that several tests read; close them."""
     return Kit
+
+
+@pytest.fixture
+def flipped() -> Callable[[Path, str, str], int]:
+    """Flips one bit of a store's file: in the last block that holds a column of a table; gives the block."""
+
+    def flip(path: Path, table: str, column: str, bit: int = 0) -> int:
+        with aside(str(path)) as session:
+            session.run(f"ATTACH {quoted(str(path))} AS looked (TYPE duckdb, READ_ONLY)")
+            block = session.value(
+                "SELECT max(block_id) FROM pragma_storage_info($table) WHERE column_name = $column AND block_id >= 0",
+                {"table": f"looked.{table}", "column": column},
+            )
+        assert block is not None, "the column has no block of its own"
+        with open(path, "r+b") as file:
+            place = 3 * 4096 + block * 262_144 + 64
+            file.seek(place)
+            byte = file.read(1)[0]
+            file.seek(place)
+            file.write(bytes([byte ^ (1 << bit)]))
+        return int(block)
+
+    return flip

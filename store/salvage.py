@@ -1,0 +1,327 @@
+"""What can still be read of a damaged store, as the lines of an export.
+
+The damaged file is never written to: everything happens on a copy in a folder that nobody else can read. Blocks in
+which one byte is wrong are put right by their checksums. What is still damaged is left out as narrowly as possible: the
+rows of a table are read in runs, and a run that can not be read is halved until the rows are found that can not. Where
+only columns that can be done without are lost, the record is given without them. A text counts only if it has the
+checksum that was stored with it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import blocks, writes
+from .aside import aside, identifier, identifiers, rows_if_readable
+from .attached import quoted
+from .check import users_of
+from .duck import Row, Session, migrations, query
+from .errors import InvalidField, StoreDamaged, StoreError, StoreFull
+from .exports import lines
+from .files import copy_private
+from .records import NAMED, id_of, kind_of
+from .reindex import ERASED
+from .rows import RecordIn, content_hash
+
+_RUN = 1000  # rows read at once
+_MOST = 50  # losses that are told one by one
+# Without these a record says nothing, or would be seen by others than it was for.
+_NEEDED = frozenset(
+    ("vid", "key", "version", "agent_id", "team_id", "scope", "bucket", "content", "forgotten", "deleted_at", "name")
+)
+_INSTEAD: Mapping[str, Any] = {
+    "path": "notes", "type": "", "status": "active", "title": "", "source": "{}", "source_name": "", "metadata": "{}",
+    "pinned": False, "passages": 0, "terms": 0, "bounds": [], "kinds": "[]", "speakers": "", "print_low": 0,
+    "print_high": 0,
+}  # fmt: skip
+_COLUMNS = (
+    "vid", "key", "version", "agent_id", "team_id", "scope", "bucket", "path", "type", "status", "title", "content",
+    "source", "source_name", "metadata", "external_id", "idempotency_key", "external_hash", "idempotency_hash",
+    "content_hash", "pinned", "created_at", "updated_at", "valid_from", "valid_to", "expires_at", "supersedes",
+    "superseded_by", "superseded_at", "deleted_at", "forgotten", "passages", "terms", "bounds", "kinds", "speakers",
+    "print_low", "print_high", "name", "name_hash", "thread", "semantic_key", "semantic_hash",
+)  # fmt: skip
+# An import makes these from the others.
+_MADE_ANEW = frozenset(
+    ("source_name", "external_hash", "idempotency_hash", "content_hash", "passages", "terms", "bounds", "kinds",
+     "speakers", "print_low", "print_high", "name_hash", "semantic_hash")
+)  # fmt: skip
+_LINK = {
+    "from_key": "ends", "to_key": "others", "rel": "rels", "place": "places", "agent_id": "agents",
+    "created_at": "times",
+}  # fmt: skip
+Progress = Callable[[str, int], None]
+
+
+@dataclass(slots=True)
+class Salvaged:
+    """What was given and what was not: `lost` holds a line for each thing that could not be read."""
+
+    records: int = 0  # versions of records
+    links: int = 0
+    payloads: int = 0
+    mended: int = 0  # blocks that were put right by their checksum
+    lost: list[str] = field(default_factory=list)
+
+    def lose(self, what: str) -> None:
+        """Note a loss."""
+        self.lost.append(what)
+
+
+def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> Iterator[dict[str, Any]]:
+    """The lines of an export of all that can be read of a store file; `report` fills on the way.
+
+    Raises InvalidField where there is no such file, StoreDamaged where nothing of it can be read, StoreFull where there
+    is no room for the copy.
+    """
+    if not os.path.isfile(path):
+        raise InvalidField(f"file: there is no file {os.path.basename(path)}: name the damaged store", field="file")
+    folder = tempfile.mkdtemp(prefix="context-packs-", dir=Path(os.path.realpath(path)).parent)
+    try:
+        copy = os.path.join(folder, "copy.duckdb")
+        copy_private(path, copy)
+        if os.path.exists(f"{path}.wal"):
+            copy_private(f"{path}.wal", f"{copy}.wal")
+        damaged, strict = _openable(copy, report)
+        with aside(copy) as session:
+            target = os.path.join(folder, "target.duckdb")
+            session.run(f"ATTACH {quoted(target)} AS target (TYPE duckdb)")
+            session.run("USE target")
+            for name in migrations():
+                session.run(query(name))
+            with _Reader(copy) as reader:
+                _rescue(reader, session, damaged, strict, report, progress or _silent)
+            yield from lines(session, None)
+    except OSError as error:
+        raise StoreFull("salvage needs as much free room beside the file as the file has") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _silent(what: str, count: int) -> None:
+    pass
+
+
+# ---- a copy that can be opened
+
+
+def _openable(copy: str, report: Salvaged) -> tuple[frozenset[int], bool]:
+    """Bring a copy into a state in which it can be opened. Gives the blocks that are still damaged, and whether a text
+    without a checksum must not be believed, as more was tried than what is certain.
+
+    Raises StoreDamaged where nothing helps.
+    """
+    found = blocks.examine(copy)
+    mended = blocks.mend(copy, found.damaged)
+    report.mended = len(mended)
+    left = blocks.examine(copy)
+    for number in (*left.damaged, *left.missing):
+        report.lose(f"block {number} is damaged ({', '.join(users_of(copy).get(number, ['catalogue or index']))})")
+    damaged = frozenset((*left.damaged, *left.missing))
+    if _opens(copy):
+        return damaged, False
+    if os.path.exists(f"{copy}.wal"):
+        os.rename(f"{copy}.wal", f"{copy}.log")
+        if _opens(copy):
+            report.lose("the log beside the file: it is damaged or belongs to another state of the file")
+            return damaged, False
+    report.mended += len(blocks.mend(copy, left.damaged, guess=True))
+    if _opens(copy):
+        return damaged, True
+    blocks.step_back(copy)
+    if _opens(copy):
+        report.lose("what was written last: the catalogue is damaged, the one before it was read")
+        return damaged, True
+    raise StoreDamaged("the catalogue of the file is damaged: nothing can be read; use a backup or an export")
+
+
+def _opens(copy: str) -> bool:
+    try:
+        with aside(copy) as session:
+            session.run(f"ATTACH {quoted(copy)} AS source (TYPE duckdb, READ_ONLY)")
+            return bool(session.value("SELECT count(*) FROM duckdb_tables() WHERE database_name = 'source'"))
+    except StoreError:
+        return False
+
+
+class _Reader:
+    """Reads of the copy. A fatal error ends a DuckDB instance, so the next read after one has a new one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._open = ExitStack()
+        self._session: Session | None = None
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row] | None:
+        """All rows, or None where they can not be read."""
+        found = None
+        try:
+            if self._session is None:
+                session = self._open.enter_context(aside(self._path))
+                session.run(f"ATTACH {quoted(self._path)} AS source (TYPE duckdb, READ_ONLY)")
+                self._session = session
+            found = rows_if_readable(self._session, sql, params)
+        finally:
+            if found is None:
+                self._session = None
+                self._open.close()
+        return found
+
+    def columns(self, table: str) -> list[str]:
+        """Names of the columns of a table; none where there is no such table."""
+        found = self.rows(
+            "SELECT column_name FROM duckdb_columns() WHERE database_name = 'source' AND table_name = $table "
+            "ORDER BY column_index",
+            {"table": table},
+        )
+        return [name for (name,) in found or ()]
+
+    def lost_places(self, table: str, damaged: frozenset[int]) -> dict[str, list[tuple[int, int]]]:
+        """For each column of a table the rows, first and last, whose own block is damaged: no use to read them."""
+        found = self.rows(
+            "SELECT column_name, start, count, block_id FROM pragma_storage_info($table)", {"table": f"source.{table}"}
+        )
+        lost: dict[str, list[tuple[int, int]]] = {}
+        for column, start, count, block in found or ():
+            if block in damaged:
+                lost.setdefault(column, []).append((start, start + count - 1))
+        return lost
+
+    def end_of(self, table: str) -> int:
+        """The place behind the last row of a table."""
+        found = self.rows(f"SELECT coalesce(max(rowid) + 1, 0) FROM source.{identifier(table)}")
+        if found is None:  # deleted rows are not known: as many places as segments say
+            found = self.rows(
+                "SELECT coalesce(max(start + count), 0) FROM pragma_storage_info($table)", {"table": f"source.{table}"}
+            )
+        return int(found[0][0]) if found else 0
+
+    def table(self, table: str, damaged: frozenset[int]) -> Iterator[dict[int, dict[str, Any]]]:
+        """Runs of rows by their place, each with the columns that can be read; none of a row that has none."""
+        columns = self.columns(table)
+        lost = self.lost_places(table, damaged)
+        end = self.end_of(table)
+        for first in range(0, end, _RUN):
+            last = min(first + _RUN, end) - 1
+            there = [name for name in columns if not _inside(lost.get(name, ()), first, last)]
+            whole = self._read(table, there, first, last)
+            if whole is None:
+                whole = {}
+                for name in there:
+                    for place, values in self._column(table, name, lost.get(name, ()), first, last):
+                        whole.setdefault(place, {}).update(values)
+            yield whole
+
+    def _column(
+        self, table: str, name: str, lost: Sequence[tuple[int, int]], first: int, last: int
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        if _inside(lost, first, last):
+            return
+        found = self._read(table, [name], first, last)
+        if found is not None:
+            yield from found.items()
+        elif first < last:
+            middle = (first + last) // 2
+            yield from self._column(table, name, lost, first, middle)
+            yield from self._column(table, name, lost, middle + 1, last)
+
+    def _read(self, table: str, columns: Sequence[str], first: int, last: int) -> dict[int, dict[str, Any]] | None:
+        found = self.rows(
+            f"SELECT {identifiers(['rowid', *columns])} FROM source.{identifier(table)} "
+            "WHERE rowid BETWEEN $first AND $last",
+            {"first": first, "last": last},
+        )
+        return None if found is None else {place: dict(zip(columns, row, strict=True)) for place, *row in found}
+
+
+def _inside(ranges: Sequence[tuple[int, int]], first: int, last: int) -> bool:
+    return any(start <= first and last <= end for start, end in ranges)
+
+
+# ---- what is taken over
+
+
+def _rescue(
+    reader: _Reader, target: Session, damaged: frozenset[int], strict: bool, report: Salvaged, progress: Progress
+) -> None:
+    """Put all that can be read into a store of today's schema."""
+    for run in reader.table("records", damaged):
+        kept = [row for row in (_record(values, strict, report) for values in run.values()) if row is not None]
+        report.records += len(kept)
+        writes.insert(target, kept)
+        progress("records", len(run))
+    for run in reader.table("payloads", damaged):
+        for values in run.values():
+            body = values.get("body")
+            if body is None or values.get("key") is None or values.get("size", len(body)) != len(body):
+                report.lose(f"the payload of {_named(values)}")
+                continue
+            target.run(
+                query("insert_payloads"),
+                {
+                    "keys": [values["key"]],
+                    "media_types": [values.get("media_type") or "application/octet-stream"],
+                    "sizes": [len(body)],
+                    "bodies": [body],
+                },
+            )
+            report.payloads += 1
+        progress("payloads", len(run))
+    for run in reader.table("links", damaged):
+        whole = [values for values in run.values() if len(values) == len(_LINK) and None not in values.values()]
+        if len(whole) < len(run):
+            report.lose(f"{len(run) - len(whole)} links")
+        if whole:
+            target.run(query("insert_links"), {param: [row[name] for row in whole] for name, param in _LINK.items()})
+        report.links += len(whole)
+        progress("links", len(run))
+
+
+def _record(values: dict[str, Any], strict: bool, report: Salvaged) -> dict[str, Any] | None:
+    """A row of records that can be written, or None where too little of it is left."""
+    needed = _NEEDED
+    if values.get("key") is not None and kind_of(values["key"]) not in NAMED:
+        needed -= {"name"}
+    if not needed <= values.keys():
+        report.lose(f"{_named(values)}: {', '.join(sorted(needed - values.keys()))} can not be read")
+        return None
+    erased = values["forgotten"] in ERASED
+    if values["deleted_at"] is None and values["forgotten"] in ("soft_delete", "hard_delete"):
+        report.lose(f"{_named(values)}: contradicts itself")
+        return None
+    judge = values.get("content_hash")
+    if not erased and (judge is not None or strict) and judge != _hash(values):
+        report.lose(f"{_named(values)}: its text is not the one that was stored")
+        return None
+    missing = [name for name in _COLUMNS if name not in values and name not in _MADE_ANEW | {"name"}]
+    if missing:
+        report.lose(f"{_named(values)}: given without {', '.join(missing)}")
+    return {name: values.get(name, _INSTEAD.get(name)) for name in _COLUMNS}
+
+
+def _hash(values: Mapping[str, Any]) -> int:
+    return content_hash(
+        RecordIn.model_construct(content=values["content"], title=values.get("title", ""), kind=kind_of(values["key"]))
+    )
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    """How a row is called in the report: by its id where that can be read."""
+    key = values.get("key")
+    if key is None:
+        return "a row without an id"
+    version = f" version {values['version']}" if values.get("version") else ""
+    return f"{id_of(key, values.get('name'))}{version}"
