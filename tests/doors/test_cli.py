@@ -172,6 +172,7 @@ def test_previews_follow_the_settings(run: Run, monkeypatch: pytest.MonkeyPatch)
 
 def test_nothing_found_is_said(run: Run) -> None:
     """Empty is told from a filter that matches nothing and from rows that were left out."""
+    assert run("remember", "The harbour opens at six.").code == 0
     assert run("recall", "backups").err == "nothing found\n"
     run("remember", "Backups run nightly at two, and nobody is awake.")
     assert run("search", "backups", "--path", "sea").err == "nothing found: path matches no record\n"
@@ -349,7 +350,7 @@ def test_doctor_finds_a_damaged_store(run: Run, store: Path) -> None:
     store.write_bytes(b"not a database at all" * 1000)
     ran = run("doctor")
     assert ran.code == 6
-    assert re.search(r"^BAD store: the store can not be read", ran.out, re.MULTILINE)
+    assert re.search(r"^BAD store: the file is text, no store: name another path$", ran.out, re.MULTILINE)
     assert str(store.parent) not in ran.out + ran.err
     answer = run("doctor", "--json")
     assert (answer.code, answer.json["ok"]) == (6, False)

@@ -68,6 +68,7 @@ COMMAND = str(Path(sys.executable).with_name("context-packs"))
 )
 def test_a_value_out_of_range_or_malformed_is_refused_by_name(run: Run, argv: tuple[str, ...], field: str) -> None:
     """Exit code 2, nothing on stdout, one line that starts with `error: `; with --json the same as an object."""
+    run("remember", "there is a store")
     ran = run(*argv)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: ")

@@ -112,7 +112,8 @@ def test_a_query_loads_no_terminal_library_and_no_default_folder(store: Path) ->
     """Rich, platformdirs and other doors stay out of a command that does not need them."""
     script = (
         "import sys\nfrom context_packs.packer.doors.cli import main\n"
-        "try: main(['context', 'x'])\nexcept SystemExit: pass\n"
+        "for argv in (['remember', 'x'], ['context', 'x']):\n"
+        "    try: main([*argv, '--quiet'])\n    except SystemExit: pass\n"
         "print([name for name in ('rich', 'platformdirs', 'mcp', 'starlette', 'httpx') if name in sys.modules],"
         " file=sys.stderr)"
     )
@@ -160,6 +161,7 @@ def test_every_command_stands_in_the_readme(name: str) -> None:
 
 def test_global_options_stand_before_or_behind_the_command(run: Run, tmp_path: Path) -> None:
     """`--json stats` and `stats --json` are the same; where both give a value, the one behind the command counts."""
+    assert run("remember", "x").code == 0
     before, behind = run("--json", "stats", "--agent", "ada"), run("stats", "--agent", "ada", "--json")
     assert before.json["agent_id"] == behind.json["agent_id"] == "ada"
     other = str(tmp_path / "other.duckdb")

@@ -40,4 +40,4 @@ def test_every_unavailable_store_exits_alike() -> None:
     """Locked, read-only, damaged, newer and full are all 503 and exit code 6."""
     rows = [row for kind, row in ERROR_TABLE.items() if issubclass(kind, errors.StoreUnavailable)]
     assert {(row.status, row.exit_code) for row in rows} == {(503, 6)}
-    assert len(rows) == 6
+    assert len(rows) == 7
