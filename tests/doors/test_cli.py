@@ -247,6 +247,17 @@ def test_remember_reads_standard_input(run: Run) -> None:
     assert run("get", "mem:2").out == "caf\ufffd backups\n"
 
 
+def test_forget_names_what_may_repeat_the_text(run: Run) -> None:
+    """On stderr in words, in JSON as a list; labels go with --labels."""
+    run("remember", "The vault opens with swordfish.", "--path", "bank/vault", "--key", "k")
+    run("remember", "See mem:1.")
+    told = run("forget", "mem:1", "--mode", "hard_delete", "--labels", "--later")
+    assert told.out == "mem:1 hard_delete\n"
+    assert "1 records may repeat it: mem:2 (names it)" in told.err
+    assert "bank" not in run("export", "-").out and "swordfish" not in run("export", "-").out
+    assert run("forget", "mem:2", "--labels").code == 2
+
+
 def test_forget_in_all_its_modes(run: Run) -> None:
     """Soft and hard deletion end in 4; a redacted record stays without its text; other modes are refused."""
     for n in range(3):
