@@ -198,8 +198,12 @@ def test_records_that_may_repeat_it_are_named(kit: Any) -> None:
         ("mem:8", "names it"),
     ]
     assert done.derived_count == 7
+    assert [(one.id, one.why) for one in packs.forget("trg_t", "redact").derived] == [
+        ("wkr_w", "links to it"),
+        ("thr_t", "holds it"),
+    ]
     done = packs.forget("thr_t", "hard_delete")
-    assert [(one.id, one.why) for one in done.derived] == [("wkr_w", "links to it"), ("trg_t", "belongs to it")]
+    assert [(one.id, one.why) for one in done.derived] == [("wkr_w", "links to it")]
     assert packs.forget("mem:4").derived_count == 0
 
 
