@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import postings
+from . import erasure, postings
 from .aside import aside, identifier
 from .attached import quoted
 from .duck import Duck, Session, migrations, query
@@ -94,6 +94,8 @@ def _fill(path: str, draft: str, work: str, write: Callable[[Session], None]) ->
         for table in tables:
             session.run(f"DELETE FROM target.{identifier(table)}")  # what the schema begins with
         write(session)
+        # What was erased is in no byte of the new file: no erasure waits for it any more.
+        session.run("DELETE FROM target.meta WHERE name = $name", {"name": erasure.WAITING})
         session.run("CHECKPOINT target")
         session.run("USE memory")
         session.run("DETACH target")

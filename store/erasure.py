@@ -39,7 +39,8 @@ _BARE = {"path": DEFAULT_PATH, "scope": DEFAULT_SCOPE, "bucket": DEFAULT_BUCKET,
 @dataclass(frozen=True, slots=True)
 class Derived:
     """A record that may repeat what an erased one said. `why` is `links to it`, `replaces it`, `was replaced by it`,
-    `same text`, `belongs to it` (an event of an erased thread), `holds it` (the thread of an erased event), `names it`."""
+    `same text`, `belongs to it` (an event of an erased thread), `holds it` (the thread of an erased event) or
+    `names it` (its id stands there)."""
 
     id: str
     why: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -12,7 +13,7 @@ import click
 
 from ..errors import ContextPacksError, InvalidField
 from .cli_chain import thread, trigger, worker
-from .cli_repair import backup, compact, doctor, reindex, salvage
+from .cli_repair import backup, compact, compacted, doctor, reindex, salvage
 from .cli_server import serve, token
 from .console import (
     WHOLE,
@@ -274,13 +275,24 @@ def remember(state: Globals, /, text: str, **fields: Any) -> None:
 @click.argument("ref")
 @click.option("--mode", default="soft_delete", show_default=True, help="soft_delete, hard_delete or redact")
 @click.option("--labels", is_flag=True, help="erase path, type, scope, external id and name too")
+@click.option("--later", is_flag=True, help="leave erased bytes in unused parts of the file until `compact` runs")
 @click.pass_obj
-def forget(state: Globals, /, ref: str, mode: str, labels: bool) -> None:
-    """Forget a record; its id is never used again. hard_delete and redact erase its text."""
+def forget(state: Globals, /, ref: str, mode: str, labels: bool, later: bool) -> int:
+    """Forget a record; its id is never used again.
+
+    hard_delete and redact erase its text and write the store anew, so that no byte of it is left in the file.
+    """
     from .wire import forgotten_document
 
+    fault: ContextPacksError | None = None
     with state.open() as packs:
         done = packs.forget(ref, mode, labels=labels)
+        if done.erased == "after compact" and not later:
+            try:
+                compacted(state, packs)
+                done = replace(done, erased="now")
+            except ContextPacksError as error:  # the record is erased all the same: that is told first
+                fault = error
     if state.json:
         say_json(forgotten_document(done))
     else:
@@ -289,7 +301,8 @@ def forget(state: Globals, /, ref: str, mode: str, labels: bool) -> None:
         state.note("note: its bytes are in unused parts of the file until `context-packs compact` has run")
     if done.derived:
         named = ", ".join(f"{one.id} ({one.why})" for one in done.derived)
-        state.note(f"note: {done.derived_count} records may repeat it: {named}")
+        state.note(f"note: {done.derived_count} may repeat it: {named}")
+    return 0 if fault is None else state.fail(fault)
 
 
 @cli.command("import")

@@ -16,6 +16,10 @@ from .console import Command, Globals, as_path, progress, say, say_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from context_packs.store.compact import Compacted
+
+    from ..service import ContextPacks
+
 
 _MOST = 50  # losses that are told one by one
 
@@ -44,6 +48,12 @@ def backup(state: Globals, /, file: str, force: bool) -> None:
         say(f"{saved.records} records in {saved.bytes} bytes")
 
 
+def compacted(state: Globals, packs: ContextPacks) -> Compacted:
+    """Write an open store anew, with progress on stderr."""
+    with progress("compacting", state, "rows") as advance:
+        return packs.compact(by_part(advance))
+
+
 @click.command(cls=Command)
 @click.pass_obj
 def compact(state: Globals, /) -> None:
@@ -51,8 +61,8 @@ def compact(state: Globals, /) -> None:
 
     Others wait meanwhile. It needs as much room beside the store as the store has.
     """
-    with state.open() as packs, progress("compacting", state, "rows") as advance:
-        done = packs.compact(by_part(advance))
+    with state.open() as packs:
+        done = compacted(state, packs)
     if state.json:
         say_json({"before": done.before, "after": done.after, "reclaimed": done.reclaimed})
     else:

@@ -253,7 +253,7 @@ def test_forget_names_what_may_repeat_the_text(run: Run) -> None:
     run("remember", "See mem:1.")
     told = run("forget", "mem:1", "--mode", "hard_delete", "--labels", "--later")
     assert told.out == "mem:1 hard_delete\n"
-    assert "1 records may repeat it: mem:2 (names it)" in told.err
+    assert "1 may repeat it: mem:2 (names it)" in told.err
     assert "bank" not in run("export", "-").out and "swordfish" not in run("export", "-").out
     assert run("forget", "mem:2", "--labels").code == 2
 
@@ -262,7 +262,7 @@ def test_forget_in_all_its_modes(run: Run) -> None:
     """Soft and hard deletion end in 4; a redacted record stays without its text; other modes are refused."""
     for n in range(3):
         run("remember", f"secret {n}")
-    erased = {"erased": "after compact", "derived_count": 0, "derived": []}
+    erased = {"erased": "now", "derived_count": 0, "derived": []}
     told = run("forget", "mem:1", "--mode", "hard_delete", "--json").json
     assert told == {"id": "mem:1", "status": "hard_delete", **erased}
     assert run("forget", "mem:2", "--mode", "redact").out == "mem:2 redact\n"
