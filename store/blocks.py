@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -62,7 +62,7 @@ class Blocks:
         return self.layout is not None and not (self.layout.damaged or self.damaged or self.missing)
 
 
-def checksum(data: bytes | memoryview) -> int:
+def checksum(data: bytes | bytearray | memoryview) -> int:
     """DuckDB's checksum of a number of bytes that 8 divides."""
     return int(_checksum(np.frombuffer(data, dtype="<u8")))
 
@@ -81,23 +81,21 @@ def mended(block: bytes | memoryview, *, guess: bool = False) -> bytes | None:
     """A block in which one byte is wrong, put right by its checksum; None where that cannot be told.
 
     The checksum is a sum over words, so for every word there is one value that would fit. Only a value that differs
-    from what stands there in a single byte is believed: by chance that happens once in 10¹¹ blocks. Where the same
-    words stand in several places, several changes fit: then nothing is changed, or, as a `guess`, the one word that
-    stands nowhere else.
+    from what stands there in a single byte is believed, and only where no other change of one byte fits as well: the
+    high bytes of all words look alike to the checksum, and so do equal words. As a `guess`, of several words the one
+    that stands nowhere else is taken.
     """
     words = np.frombuffer(block, dtype="<u8").copy()
     difference = _checksum(words[1:]) ^ words[0]
-    if _in_one_byte(np.array([difference], dtype=np.uint64))[0]:
-        words[0] ^= difference
-        return words.tobytes()
-    fitting = ((words[1:] * _FACTOR) ^ difference) * _INVERSE
-    found = np.flatnonzero(_in_one_byte(fitting ^ words[1:]))
+    fitting = ((words * _FACTOR) ^ difference) * _INVERSE
+    fitting[0] = words[0] ^ difference  # the checksum itself may be what is wrong
+    found = np.flatnonzero(_in_one_byte(fitting ^ words))
     if len(found) > 1 and guess:
-        values, counts = np.unique(words[1:][found], return_counts=True)
-        found = found[np.isin(words[1:][found], values[counts == 1])]
+        values, counts = np.unique(words[found], return_counts=True)
+        found = found[np.isin(words[found], values[counts == 1])]
     if len(found) != 1:
         return None
-    words[1 + found[0]] = fitting[found[0]]
+    words[found[0]] = fitting[found[0]]
     return words.tobytes()
 
 
@@ -225,6 +223,24 @@ def mend(path: str, damaged: Collection[int], *, guess: bool = False) -> list[in
         if layout is None:
             return []
         return [block for block in damaged if _mend_at(file, layout.place(block), layout.block_size, guess=guess)]
+
+
+def blank(path: str, segments: Mapping[int, Collection[tuple[int, int]]]) -> None:
+    """Write blocks over in which every text is empty, in a file that is a copy; those behind its end are made.
+
+    `segments` are, by block, the offsets of its runs of texts and how many each has. Such a run begins with the size of
+    its characters and their end, behind a number of 32 bits for each text: where it stands (`string_uncompressed.cpp`).
+    """
+    with open(path, "r+b") as file:
+        layout = read_layout(file)
+        if layout is None:
+            return
+        for number in sorted(segments):
+            data = bytearray(layout.block_size - 8)
+            for offset, count in segments[number]:
+                struct.pack_into("<II", data, offset, 0, 8 + 4 * count)
+            file.seek(layout.place(number))
+            file.write(struct.pack("<Q", checksum(data)) + data)
 
 
 def step_back(path: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,9 @@ from .records import NAMED, id_of, kind_of
 from .reindex import ERASED
 from .rows import RecordIn, content_hash
 
-_RUN = 1000  # rows read at once
+_VECTOR = 2048  # rows that DuckDB unpacks at once
+_RUN = 1024  # rows read at once
+_LEAST = 256  # rows of a run that can not be read and are not looked through any further
 _MOST = 50  # losses that are told one by one
 # Without these a record says nothing, or would be seen by others than it was for.
 _NEEDED = frozenset(
@@ -58,6 +60,7 @@ _LINK = {
     "created_at": "times",
 }  # fmt: skip
 Progress = Callable[[str, int], None]
+Range = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -97,7 +100,11 @@ def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> It
             for name in migrations():
                 session.run(query(name))
             with _Reader(copy) as reader:
-                _rescue(reader, session, damaged, strict, report, progress or _silent)
+                blanks = reader.blankable(damaged) if damaged else {}
+            blocks.blank(copy, blanks)
+            with _Reader(copy) as reader:
+                source = _Source(reader, damaged, frozenset(blanks))
+                _rescue(source, session, strict or bool(blanks), report, progress or _silent)
             yield from lines(session, None)
     except OSError as error:
         raise StoreFull("salvage needs as much free room beside the file as the file has") from error
@@ -189,16 +196,62 @@ class _Reader:
         )
         return [name for (name,) in found or ()]
 
-    def lost_places(self, table: str, damaged: frozenset[int]) -> dict[str, list[tuple[int, int]]]:
-        """For each column of a table the rows, first and last, whose own block is damaged: no use to read them."""
+    def blankable(self, damaged: Collection[int]) -> dict[int, list[Range]]:
+        """Damaged blocks that others with empty texts can stand in for, so that the rows beside them can be read: each
+        with the offsets of its runs of texts and how many each has.
+
+        They hold texts as they are; those that overflow only of records, each of which has a checksum.
+        """
+        runs: dict[int, list[Range]] = {number: [] for number in damaged}
+        unfit: set[int] = set()
+        used: set[int] = set()
+        for table in self.tables():
+            for kind, compression, count, block, offset, others in (
+                self.rows(
+                    "SELECT segment_type, compression, count, block_id, block_offset, additional_block_ids "
+                    "FROM pragma_storage_info($table)",
+                    {"table": f"source.{table}"},
+                )
+                or ()
+            ):
+                plain = compression == "Uncompressed" and kind in ("VARCHAR", "BLOB")
+                if block in runs:
+                    runs[block].append((offset, count))
+                here = {block, *(others or ())}
+                used |= here
+                unfit |= here if not plain else here - {block} if table != "records" else set()
+        return {number: runs[number] for number in damaged if number in used - unfit}
+
+    def tables(self) -> list[str]:
+        """Names of the tables; none where they can not be told."""
+        found = self.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' ORDER BY table_oid")
+        return [name for (name,) in found or ()]
+
+    def lost_places(
+        self, table: str, damaged: frozenset[int], blanked: frozenset[int]
+    ) -> tuple[dict[str, list[Range]], dict[str, list[Range]]]:
+        """For each column the rows that are no use to read, and those that read as blanks, first and last of each run.
+
+        DuckDB unpacks a vector of rows at a time, so that a damaged block costs the rest of its vectors too.
+        """
         found = self.rows(
-            "SELECT column_name, start, count, block_id FROM pragma_storage_info($table)", {"table": f"source.{table}"}
+            "SELECT column_name, row_group_id, start, count, block_id FROM pragma_storage_info($table)",
+            {"table": f"source.{table}"},
         )
-        lost: dict[str, list[tuple[int, int]]] = {}
-        for column, start, count, block in found or ():
-            if block in damaged:
-                lost.setdefault(column, []).append((start, start + count - 1))
-        return lost
+        begins: dict[int, int] = {}
+        for _, group, start, _, _ in found or ():
+            begins[group] = min(start, begins.get(group, start))
+        lost: dict[str, list[Range]] = {}
+        blanks: dict[str, list[Range]] = {}
+        for column, group, start, count, block in found or ():
+            if block in blanked:
+                blanks.setdefault(column, []).append((start, start + count - 1))
+            elif block in damaged:
+                begin = begins[group]
+                first = begin + (start - begin) // _VECTOR * _VECTOR
+                last = begin + (start + count - 1 - begin) // _VECTOR * _VECTOR + _VECTOR - 1
+                lost.setdefault(column, []).append((first, last))
+        return lost, blanks
 
     def end_of(self, table: str) -> int:
         """The place behind the last row of a table."""
@@ -209,10 +262,12 @@ class _Reader:
             )
         return int(found[0][0]) if found else 0
 
-    def table(self, table: str, damaged: frozenset[int]) -> Iterator[dict[int, dict[str, Any]]]:
+    def table(
+        self, table: str, damaged: frozenset[int], blanked: frozenset[int]
+    ) -> Iterator[dict[int, dict[str, Any]]]:
         """Runs of rows by their place, each with the columns that can be read; none of a row that has none."""
         columns = self.columns(table)
-        lost = self.lost_places(table, damaged)
+        lost, blanks = self.lost_places(table, damaged, blanked)
         end = self.end_of(table)
         for first in range(0, end, _RUN):
             last = min(first + _RUN, end) - 1
@@ -223,17 +278,20 @@ class _Reader:
                 for name in there:
                     for place, values in self._column(table, name, lost.get(name, ()), first, last):
                         whole.setdefault(place, {}).update(values)
+            for name, ranges in blanks.items():
+                for place in (place for place in whole if _inside(ranges, place, place)):
+                    whole[place].pop(name, None)
             yield whole
 
     def _column(
-        self, table: str, name: str, lost: Sequence[tuple[int, int]], first: int, last: int
+        self, table: str, name: str, lost: Sequence[Range], first: int, last: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         if _inside(lost, first, last):
             return
         found = self._read(table, [name], first, last)
         if found is not None:
             yield from found.items()
-        elif first < last:
+        elif last - first >= _LEAST:
             middle = (first + last) // 2
             yield from self._column(table, name, lost, first, middle)
             yield from self._column(table, name, lost, middle + 1, last)
@@ -247,26 +305,38 @@ class _Reader:
         return None if found is None else {place: dict(zip(columns, row, strict=True)) for place, *row in found}
 
 
-def _inside(ranges: Sequence[tuple[int, int]], first: int, last: int) -> bool:
+def _inside(ranges: Sequence[Range], first: int, last: int) -> bool:
     return any(start <= first and last <= end for start, end in ranges)
 
 
 # ---- what is taken over
 
 
-def _rescue(
-    reader: _Reader, target: Session, damaged: frozenset[int], strict: bool, report: Salvaged, progress: Progress
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The copy, and what is wrong with it."""
+
+    reader: _Reader
+    damaged: frozenset[int]
+    blanked: frozenset[int]
+
+    def table(self, name: str) -> Iterator[dict[int, dict[str, Any]]]:
+        return self.reader.table(name, self.damaged, self.blanked)
+
+
+def _rescue(source: _Source, target: Session, strict: bool, report: Salvaged, progress: Progress) -> None:
     """Put all that can be read into a store of today's schema."""
-    for run in reader.table("records", damaged):
+    keys: set[int] = set()
+    for run in source.table("records"):
         kept = [row for row in (_record(values, strict, report) for values in run.values()) if row is not None]
         report.records += len(kept)
+        keys.update(row["key"] for row in kept)
         writes.insert(target, kept)
         progress("records", len(run))
-    for run in reader.table("payloads", damaged):
+    for run in source.table("payloads"):
         for values in run.values():
             body = values.get("body")
-            if body is None or values.get("key") is None or values.get("size", len(body)) != len(body):
+            if body is None or values.get("key") not in keys or values.get("size") != len(body):
                 report.lose(f"the payload of {_named(values)}")
                 continue
             target.run(
@@ -280,14 +350,18 @@ def _rescue(
             )
             report.payloads += 1
         progress("payloads", len(run))
-    for run in reader.table("links", damaged):
-        whole = [values for values in run.values() if len(values) == len(_LINK) and None not in values.values()]
+    for run in source.table("links"):
+        whole = [values for values in run.values() if _LINK.keys() <= values.keys() and _ends(values) <= keys]
         if len(whole) < len(run):
-            report.lose(f"{len(run) - len(whole)} links")
+            report.lose(f"{len(run) - len(whole)} links: they, or records at their ends, can not be read")
         if whole:
             target.run(query("insert_links"), {param: [row[name] for row in whole] for name, param in _LINK.items()})
         report.links += len(whole)
         progress("links", len(run))
+
+
+def _ends(link: Mapping[str, Any]) -> set[int]:
+    return {link["from_key"], link["to_key"]}
 
 
 def _record(values: dict[str, Any], strict: bool, report: Salvaged) -> dict[str, Any] | None:
