@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -63,12 +63,30 @@ def _repeated(fresh: Sequence[_New], arrival: Arrival) -> _New | None:
             continue
         given, other = new.arrival.given, arrival.given
         if other.external_id is not None and given.external_id == other.external_id:
+            line = new.arrival.item.record.content.partition("\n")[0]
+            differs = {
+                "payload": _brought(new.arrival) != _brought(arrival),
+                "thread": given.thread_id != other.thread_id,
+                "summary": bool(other.summary) and other.summary != line,
+            }
+            _assert_same(differs, given.trigger_id or "a trigger that came with it")
             return new
         if other.trigger_id is not None and given.trigger_id == other.trigger_id:
             if _brought(new.arrival) != _brought(arrival) or given.thread_id != other.thread_id:
                 raise taken(other.trigger_id, "trigger_id")
             return new
     return None
+
+
+def _assert_same(differs: Mapping[str, bool], name: str) -> None:
+    """Raise Conflict where a known external id came with something else: it would be lost without a word."""
+    found = [what for what, different in differs.items() if different]
+    if found:
+        raise Conflict(
+            f"external_id: stands for {name}, which has another {' and another '.join(found)}: take another external "
+            "id, or send the same",
+            field="external_id",
+        )
 
 
 def _brought(arrival: Arrival) -> tuple[str, bytes | None]:
@@ -108,6 +126,7 @@ class _Stored:
             if known is not None:
                 if known.deleted:
                     raise Gone(f"external_id: its trigger {known.name} was deleted", field="external_id")
+                self._assert_repeats(known, arrival)
                 return Written(known.name, False)
         named = [known for known in self._named if known.name == given.trigger_id]
         if not named:
@@ -124,6 +143,24 @@ class _Stored:
         if own is not None or beside or reads.name_was_seen(self._session, named[0].name, arrival.viewer, self._now):
             raise taken(named[0].name, "trigger_id")
         return None
+
+    def _assert_repeats(self, known: Known, arrival: Arrival) -> None:
+        """Raise Conflict where a trigger under a known external id is another one. What was erased is not compared, nor
+        the thread where that is gone."""
+        row = self._session.row(
+            "SELECT split_part(content, chr(10), 1), forgotten FROM records WHERE key = $key AND valid_to IS NULL",
+            {"key": known.key},
+        )
+        if row is None or row[1] is not None:
+            return
+        given = arrival.given
+        spot = self._spots[arrival.viewer, given.thread_id]
+        differs = {
+            "payload": not self._same(known.key, arrival),
+            "thread": isinstance(spot, Spot) and known.thread != spot.key,
+            "summary": bool(given.summary) and given.summary != row[0],
+        }
+        _assert_same(differs, known.name)
 
     def _same(self, key: int, arrival: Arrival) -> bool:
         row = self._session.row("SELECT media_type, body FROM payloads WHERE key = $key", {"key": key})

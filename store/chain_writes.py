@@ -90,13 +90,25 @@ class Batch:
         row = self._row(key, record.version + 1, record.id, item, place, thread)
         row.update(created_at=utc(record.created_at), updated_at=self.moment, valid_from=self.moment)
         stands = self.session.row(
-            "SELECT vid, pinned, expires_at, supersedes, superseded_by, superseded_at FROM records "
-            "WHERE key = $key AND valid_to IS NULL",
+            "SELECT vid, pinned, expires_at, supersedes, superseded_by, superseded_at, superseded_from, "
+            "superseded_until FROM records WHERE key = $key AND valid_to IS NULL",
             {"key": key},
         )
         assert stands is not None
         row.update(
-            zip(("pinned", "expires_at", "supersedes", "superseded_by", "superseded_at"), stands[1:], strict=True)
+            zip(
+                (
+                    "pinned",
+                    "expires_at",
+                    "supersedes",
+                    "superseded_by",
+                    "superseded_at",
+                    "superseded_from",
+                    "superseded_until",
+                ),
+                stands[1:],
+                strict=True,
+            )
         )
         self.session.run("UPDATE records SET valid_to = $now WHERE vid = $vid", {"now": self.moment, "vid": stands[0]})
 
@@ -133,8 +145,7 @@ class Batch:
                 query("insert_links"),
                 {"ends": ends, "others": others, "rels": rels, "places": places, "agents": agents, "times": times},
             )
-        if postings.tail_is_long(self.session):
-            postings.merge(self.session)
+        postings.merge_step(self.session)
 
 
 def insert_payloads(session: Session, payloads: Sequence[tuple[int, str, bytes]]) -> None:

@@ -113,7 +113,7 @@ def _copy_all(session: Session, progress: Progress | None) -> None:
     for table in tables_of(session, "source"):
         if table == "postings":
             sort_postings(session, "source", int(session.value("SELECT count(*) FROM source.postings")), progress)
-        else:
+        elif table != "merged":
             copy_table(session, table, progress)
 
 
@@ -132,7 +132,7 @@ def copy_table(session: Session, table: str, progress: Progress | None) -> None:
 
 
 def sort_postings(session: Session, database: str, total: int, progress: Progress | None) -> None:
-    """Put the `total` postings of a database into the new file, in order of their terms as `postings.merge` does."""
+    """Put the `total` postings of a database into the new file, in order of their terms as `postings.merge_step` does."""
     for low, high in postings.ranges(total):
         session.run(
             f"INSERT INTO target.postings FROM {identifier(database)}.postings "
@@ -142,7 +142,7 @@ def sort_postings(session: Session, database: str, total: int, progress: Progres
         if progress:
             progress("postings", min(postings.MERGE_ROWS, total))
     _assert_whole(session, "postings", total)
-    session.run("DELETE FROM target.meta WHERE name = 'sorted_postings'")
+    session.run("DELETE FROM target.meta WHERE name IN ('sorted_postings', 'merging')")
     session.run("INSERT INTO target.meta VALUES ('sorted_postings', $n)", {"n": str(total)})
 
 

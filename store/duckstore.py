@@ -125,12 +125,13 @@ class DuckStore:
         return [written for batch in self.remember_batches(records, viewer) for written in batch]
 
     def merge(self) -> None:
-        """Sort the postings if any stand unsorted: worth it after a large import."""
+        """Sort the postings if any stand unsorted, in short transactions: worth it after a large import."""
         from . import postings
 
-        with self.duck.writing() as session:
-            if postings.has_tail(session):
-                postings.merge(session)
+        more = True
+        while more:  # between two steps others have their turn
+            with self.duck.writing(records=False) as session:
+                more = postings.merge_step(session, all_of_it=True)
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = False) -> list[Forgotten]:
         """Forget records that the viewer owns, all or none: `soft_delete` keeps the text for the owner's export,
@@ -157,8 +158,7 @@ class DuckStore:
 
         with self.duck.writing() as session:
             written = revise(session, one, changes, viewer, self.clock(), merge=merge, replay=replay)
-            if postings.tail_is_long(session):
-                postings.merge(session)
+            postings.merge_step(session)
         return written
 
     def embed_pending(self, batch: int = 256) -> Iterator[int]:

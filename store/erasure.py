@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from . import analyzer, postings, reads
+from . import analyzer, postings, reads, succession
 from .base import Viewer
 from .duck import Session, query
 from .errors import Gone, InvalidField, NotFound, StoreError
@@ -83,6 +83,7 @@ def forget(
     keys = [_own_key(session, one, mode, viewer, labels) for one in ids]
     if mode == "soft_delete":
         _delete(session, keys, mode, now)
+        succession.ended(session, keys)
         return [Forgotten(one, mode) for one in ids]
     told = [_derived(session, key, one, viewer) for one, key in zip(ids, keys, strict=True)]
     _erase(session, keys, mode)
@@ -91,6 +92,7 @@ def forget(
             _erase_labels(session, key, unnamed=mode == "hard_delete")
     if mode == "hard_delete":
         _delete(session, keys, mode, now)
+    succession.ended(session, keys)
     if on_disk:
         count = waiting(session) + len(keys)
         session.run("DELETE FROM meta WHERE name = $name", {"name": WAITING})

@@ -27,7 +27,8 @@ _COLUMNS = ("slot", "vid", "pas", "tf", "len", "terms")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The versions that a condition lets through: `columns` by ascending vid, counts, and when the first expires.
+    """The versions that a condition lets through: `columns` by ascending vid, counts, and when the first of them
+    expires or what was replaced stands again.
 
     `places` int32[highest vid + 2] has the row of each vid, and the number of rows for all others.
     """
@@ -85,6 +86,8 @@ def _seen(session: Session, where: reads.Where) -> Seen | None:
     seen: Seen | None = session.recalled(name)
     if seen is None and session.kept.settled:
         *totals, expires = where.rows(session, "totals")[0]
+        turns = session.value(query("turns"), {"at": where.params["at"]})
+        expires = min((moment for moment in (expires, turns) if moment is not None), default=None)
         columns = where.arrays(session, "seen")
         order = np.argsort(columns["vid"], kind="stable")
         columns = {column: values[order] for column, values in columns.items()}

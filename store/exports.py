@@ -16,14 +16,18 @@ from .duck import Row, Session, query
 from .errors import Conflict, InvalidField
 from .exports_chain import Keys, PayloadIn, chain_fields, link_lines, owners_of, trigger_chunks
 from .numbers import Numbers
-from .records import NAMED, Written, id_of, is_id, key_of, kind_of, name_hash, parse_id, parse_name
+from .records import LEFT_OUT, NAMED, Written, id_of, is_id, key_of, kind_of, name_hash, parse_id, parse_name
 from .rows import Label, RecordIn, invalid, prepare
+from .succession import FUTURE, settle_imported
 from .times import parse_time, utc
 
 _HIGHEST = 10**16 - 1  # ids have up to 16 digits
 _ERASED = ("hard_delete", "redact")
 _HASHED = {"external_id": "external_hash", "idempotency_key": "idempotency_hash", "semantic_key": "semantic_hash"}
-_TIMES = ("created_at", "updated_at", "valid_from", "valid_to", "expires_at", "superseded_at", "deleted_at")
+_MOMENTS = (
+    "updated_at", "valid_from", "valid_to", "superseded_at", "superseded_from", "superseded_until", "deleted_at",
+)  # fmt: skip
+_TIMES = ("created_at", "expires_at", *_MOMENTS)
 
 
 Hash = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
@@ -43,8 +47,11 @@ class LineIn(RecordIn):
     valid_to: datetime | None = None
     superseded_by: str | None = None
     superseded_at: datetime | None = None
+    superseded_from: datetime | None = None
+    superseded_until: datetime | None = None
     deleted_at: datetime | None = None
     forgotten: Literal["soft_delete", "hard_delete", "redact"] | None = None
+    forgotten_hash: Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)] | None = None
     number: Annotated[StrictInt, Field(ge=1, le=_HIGHEST)] | None = None
     thread_id: str | None = None
     thread_agent_id: Label = ""
@@ -71,7 +78,7 @@ class LineIn(RecordIn):
             raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1 with at most 16 digits")
         return value
 
-    @field_validator("updated_at", "valid_from", "valid_to", "superseded_at", "deleted_at", mode="before")
+    @field_validator(*_MOMENTS, mode="before")
     @classmethod
     def _moment(cls, value: object, info: Any) -> datetime | None:
         return None if value is None else parse_time(value, info.field_name)
@@ -84,7 +91,7 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
         "key", "version", "content", "title", "path", "type", "bucket", "scope", "agent_id", "team_id", "status",
         "source", "metadata", "external_id", "idempotency_key", "pinned", "created_at", "updated_at", "valid_from",
         "valid_to", "expires_at", "supersedes", "superseded_by", "superseded_at", "deleted_at", "forgotten",
-        "semantic_key", *_HASHED.values(),
+        "semantic_key", *_HASHED.values(), "superseded_from", "superseded_until", "forgotten_hash",
     )  # fmt: skip
     params = {"agent": viewer.agent_id if viewer else None, "temporary": viewer is None or viewer.temporary}
     named = owners_of(session)
@@ -150,6 +157,8 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
 
     Raises Conflict where an id stands for something else here.
     """
+    moment = utc(now)
+    assert moment is not None
     places = [writes.place_of(line, viewer) for line in batch]
     numbers = Numbers(session)
     named = Keys(session, batch, numbers, [place[0] for place in places])
@@ -171,7 +180,7 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
         here = there.get((key, line.version))
         before = here or there.get((key, line.version - 1))
         if before is not None and before.agent_id == place[0] and before.forgotten is not None and not line.forgotten:
-            results.append(Written(line.id, False, (writes.FORGOTTEN,), line.version))
+            results.append(Written(line.id, False, (LEFT_OUT,), line.version))
             continue
         if before is None:
             if key in taken:
@@ -189,28 +198,34 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
         item = prepare(line)
         vid = numbers.passage(len(item.slots))
         row = writes.row_of(item, place, vid=vid, key=key, version=line.version)
-        created = utc(line.timestamp) or utc(now)
+        created = utc(line.timestamp) or moment
         deleted = utc(line.deleted_at)
         row["created_at"] = created
-        row["updated_at"] = utc(line.updated_at) or created
-        row["valid_from"] = utc(line.valid_from) or created
+        written = min(created, moment)  # what is dated in the future was written before its date
+        row["valid_from"] = utc(line.valid_from) or written
+        row["updated_at"] = utc(line.updated_at) or written
+        if line.kind not in NAMED and row["updated_at"] == created > row["valid_from"]:
+            row["updated_at"] = row["valid_from"]
         row["valid_to"] = utc(line.valid_to)
         row["supersedes"] = named.ref(line.supersedes, place[0])
         row["superseded_by"] = named.ref(line.superseded_by, place[0])
         row["superseded_at"] = utc(line.superseded_at)
-        row["deleted_at"] = deleted or (utc(now) if line.forgotten in ("soft_delete", "hard_delete") else None)
+        row["superseded_from"] = utc(line.superseded_from)
+        row["superseded_until"] = utc(line.superseded_until)
+        row["forgotten_hash"] = line.forgotten_hash
+        row["deleted_at"] = deleted or (moment if line.forgotten in ("soft_delete", "hard_delete") else None)
         row["forgotten"] = line.forgotten
         if line.forgotten in _ERASED:
             row["content_hash"], row["print_low"], row["print_high"], row["terms"] = None, 0, 0, 0
             row |= {_HASHED[name]: number for name, number in line.hashes.items()}
         else:
             slots.append((vid, item))
-        notes: tuple[str, ...] = ()
+        notes: tuple[str, ...] = (FUTURE,) if created > moment and line.valid_to is None else ()
         if line.kind in NAMED:
             row["name"], row["name_hash"] = line.id, name_hash(line.id)
             row["thread"] = named.ref(line.thread_id, line.thread_agent_id or place[0])
             if line.thread_id is not None and row["thread"] is None:
-                notes = (f"its thread {line.thread_id} is not in this store",)
+                notes += (f"its thread {line.thread_id} is not in this store",)
             if line.payload is not None and line.forgotten not in _ERASED and line.version == 1:
                 payloads.append((key, line.payload.media_type, line.payload.body))
         rows.append(row)
@@ -221,6 +236,7 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
     insert_payloads(session, payloads)
     if any(row["version"] > 1 for row in rows):
         session.run(query("close_versions"), {"keys": sorted({row["key"] for row in rows})})
+    settle_imported(session, rows)
     return results
 
 

@@ -15,7 +15,7 @@ from .exports_chain import check_link, take_links
 from .records import Written
 from .rows import LINE_FIELDS, broken, check, prepare
 
-BATCH = 1000  # records of one transaction
+BATCH = 500  # records of one transaction: others wait for the file as long as that takes, about 0.1 s
 _HELD = 2**24  # characters of payloads in it
 
 
@@ -44,6 +44,8 @@ def import_batches(
             checked = [check_line(line) for line in batch]
             with duck.writing() as session:
                 written = take_in(session, checked, viewer, clock())
+                due = postings.merge_is_due(session)
+            _sort_more(duck, due)
             yield written
 
 
@@ -54,9 +56,16 @@ def _remember(
     prepared = [prepare(check(record), repaired=broken(record)) for record in batch]
     with duck.writing() as session:
         written = writes.remember(session, prepared, viewer, clock())
-        if postings.tail_is_long(session):
-            postings.merge(session)
+        due = postings.merge_is_due(session)
+    _sort_more(duck, due)
     return written
+
+
+def _sort_more(duck: Duck, due: bool) -> None:
+    """A step of the merge, in a transaction of its own: in between others have their turn."""
+    if due:
+        with duck.writing(records=False) as session:
+            postings.merge_step(session)
 
 
 def _batches(

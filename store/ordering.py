@@ -44,7 +44,8 @@ def in_time(found: Candidates, filters: Filters) -> Candidates:
 
     def place(name: str) -> Any:
         record = found.records[name]
-        return (getattr(record, axis), *_number(name))
+        # What is dated in the future counts by the time of writing.
+        return (min(record.updated_at, getattr(record, axis)), *_number(name))
 
     names = sorted(found.records, key=place, reverse=backwards)
     turn = {name: number for number, name in enumerate(names)}

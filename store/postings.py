@@ -14,7 +14,7 @@ from .rows import Prepared
 # so that the work of merging stays a constant factor of the work of writing.
 TAIL_ROWS = 1_000_000
 TAIL_SHARE = 0.25
-MERGE_ROWS = 2_000_000  # rows sorted at once: bounds the memory of a merge
+MERGE_ROWS = 500_000  # rows sorted in one transaction: bounds memory, and how long others wait for the file
 
 
 def append(session: Session, slots: Sequence[tuple[int, Prepared]]) -> None:
@@ -67,24 +67,55 @@ def _sorted_rows(session: Session) -> int:
 
 def ranges(total: int) -> list[tuple[int, int]]:
     """The space of the terms in parts, both ends inclusive, each with about `MERGE_ROWS` of `total` rows."""
-    parts = max(1, -(-total // MERGE_ROWS))
-    edges = [-(2**63) + (2**64 // parts) * i for i in range(parts)] + [2**63]
+    return _parts(max(1, -(-total // MERGE_ROWS)))
+
+
+def _parts(count: int) -> list[tuple[int, int]]:
+    edges = [-(2**63) + (2**64 // count) * i for i in range(count)] + [2**63]
     return [(low, high - 1) for low, high in pairwise(edges)]
 
 
-def merge(session: Session) -> None:
-    """Sort all postings anew, range by range of the term space so that memory stays bounded."""
-    total = int(session.value("SELECT count(*) FROM postings"))
-    session.run("CREATE TABLE merged AS FROM postings LIMIT 0")
-    for low, high in ranges(total):
-        session.run(
-            "INSERT INTO merged FROM postings WHERE term BETWEEN $low AND $high ORDER BY term, pas",
-            {"low": low, "high": high},
-        )
+def merge_step(session: Session, *, all_of_it: bool = False) -> bool:
+    """Sort one more range of the term space; whether anything is left to sort.
+
+    A merge is many short transactions, so that nobody waits long for the file: it is begun when the tail is long, or
+    with `all_of_it` when there is one. The sorted copy grows in a table of its own and takes the place of the postings
+    with the last range; until then nothing reads it. What is written meanwhile has higher numbers and is appended to
+    it; what is erased is taken out of both. A merge that was broken off goes on with the next step of anybody.
+    """
+    state = session.value("SELECT value FROM meta WHERE name = 'merging'")
+    if state is None:
+        if not (has_tail(session) if all_of_it else tail_is_long(session)):
+            return False
+        total = int(session.value("SELECT count(*) FROM postings"))
+        bound, done = int(session.value("SELECT next_value FROM counters WHERE name = 'passage'")), 0
+        parts = ranges(total)
+        session.run("DELETE FROM merged")
+    else:
+        bound, count, done = map(int, state.split())
+        parts = _parts(count)
+    low, high = parts[done]
+    session.run(
+        "INSERT INTO merged FROM postings WHERE term BETWEEN $low AND $high AND vid < $bound ORDER BY term, pas",
+        {"low": low, "high": high, "bound": bound},
+    )
+    session.run("DELETE FROM meta WHERE name = 'merging'")
+    if done + 1 < len(parts):
+        session.run("INSERT INTO meta VALUES ('merging', $state)", {"state": f"{bound} {len(parts)} {done + 1}"})
+        return True
+    in_order = int(session.value("SELECT count(*) FROM merged"))
+    session.run("INSERT INTO merged FROM postings WHERE vid >= $bound", {"bound": bound})
     session.run("DROP TABLE postings")
     session.run("ALTER TABLE merged RENAME TO postings")
+    session.run("CREATE TABLE merged AS FROM postings LIMIT 0")
     session.run("DELETE FROM meta WHERE name = 'sorted_postings'")
-    session.run("INSERT INTO meta VALUES ('sorted_postings', $n)", {"n": str(total)})
+    session.run("INSERT INTO meta VALUES ('sorted_postings', $n)", {"n": str(in_order)})
+    return False
+
+
+def merge_is_due(session: Session) -> bool:
+    """Whether a step of a merge would do something."""
+    return session.value("SELECT 1 FROM meta WHERE name = 'merging'") is not None or tail_is_long(session)
 
 
 def remove(session: Session, keys: Sequence[int]) -> None:
@@ -93,5 +124,10 @@ def remove(session: Session, keys: Sequence[int]) -> None:
         "DELETE FROM postings WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
         {"keys": list(keys)},
     )
+    if session.value("SELECT 1 FROM meta WHERE name = 'merging'") is not None:
+        session.run(
+            "DELETE FROM merged WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
+            {"keys": list(keys)},
+        )
     left = session.value("SELECT count(*) FROM postings")
     session.run("UPDATE meta SET value = least(value::BIGINT, $n)::VARCHAR WHERE name = 'sorted_postings'", {"n": left})

@@ -144,8 +144,11 @@ def by_keys(
             rows = Where(where.flags | {"one"}, where.params).rows(session, "fetch", key=missing[0])
         else:
             rows = Where(where.flags | {"by_key"}, where.params).rows(session, "fetch", keys=missing)
+        turning = {row[0] for row in rows if row[-1]}
         for key, record in _records(session, rows, viewer).items():
             found[key] = record
+            if key in turning:
+                continue
             session.keep((name, key), record, 900 + getsizeof(record.content) + 170 * len(record.passages))
     return found
 
@@ -283,7 +286,7 @@ def record_of(row: Row, names: Mapping[int, str]) -> Record:
     """One row of fetch.sql as a Record; `names` are those of the records that it replaces or is replaced by."""
     (key, _, version, content, title, path, type_, bucket, scope, agent, team, status, created, updated, source,
      metadata, external, pinned, expires, supersedes, superseded_by, deleted, bounds, kinds,
-     speakers, name) = row  # fmt: skip
+     speakers, name, _) = row  # fmt: skip
     edges = [0, *bounds]
     sorts = json.loads(kinds)
     voices = json.loads(speakers) if speakers else [""] * len(bounds)

@@ -132,6 +132,10 @@ class Record:
     deleted_at: datetime | None = None
 
 
+LEFT_OUT = "forgotten earlier, left out: give another id or key to store it anew"
+"""The note on what came again after it was forgotten, and was not stored."""
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """What a write did: the record's id, whether a row was made, and notes on anything repaired on the way in."""

@@ -71,7 +71,7 @@ def _rewrite(session: Session, progress: Progress | None) -> None:
                 "INSERT INTO target.vectors SELECT v.* FROM source.vectors v "
                 "WHERE v.vid NOT IN (SELECT vid FROM work.stale) ORDER BY v.rowid"
             )
-        elif table != "postings":
+        elif table not in ("postings", "merged"):
             copy_table(session, table, progress)
     sort_postings(session, "work", int(session.value("SELECT count(*) FROM work.postings")), progress)
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from .base import Viewer
 from .duck import Session, query
 from .errors import Conflict
 from .records import NAMED
-from .rows import Prepared, hash64
+from .rows import Prepared, RecordIn, hash64
+from .times import utc
 
 Place = tuple[str, ...]  # agent, team, scope, bucket, path
 COMPLETED = "completed"  # status of what is done: the same text is a new record
 
 
+MARKS = ("superseded_by", "superseded_at", "superseded_from", "superseded_until")
+"""Columns that say who replaced a record, and from when to when."""
+
+
 @dataclass(slots=True)
 class Stored:
-    """A record as it is now, as far as repetition needs it. `superseded` says by which key, and since when."""
+    """A record as it is now, as far as repetition needs it. `said` are its columns by name, `marks` those of `MARKS`
+    where it was ever replaced; `replaced` says that it is so now."""
 
     key: int
     vid: int
@@ -27,11 +35,20 @@ class Stored:
     content_hash: int | None
     external_id: str | None
     created_at: datetime
-    live: bool = True
+    said: Mapping[str, Any]
+    replaced: bool = False
+    ended: bool = False  # deleted, expired or completed: the same text is a new record
     forgotten: bool = False
+    forgotten_hash: int | None = None
     supersedes: int | None = None
-    superseded: tuple[int, datetime] | None = None
+    marks: tuple[Any, ...] | None = None
     semantic_key: str | None = None
+
+    def says(self, content_hash: int) -> bool:
+        """Whether it said this; of what was erased without a trace it is not known, and taken for the same."""
+        return content_hash in (self.content_hash, self.forgotten_hash) or (
+            self.content_hash is None and self.forgotten_hash is None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +66,9 @@ class Repetitions:
     """What is stored, and what a batch has added so far."""
 
     def __init__(self, stored: Iterable[Stored], replays: Iterable[tuple[str, str, Repeated]]) -> None:
-        self._by_content: dict[tuple[int | None, Place], Stored] = {}
+        self._by_content: dict[tuple[int | None, Place], list[Stored]] = {}
         self._by_external: dict[tuple[str, str], Stored] = {}
+        self._forgotten: dict[tuple[str, str], list[Stored]] = {}  # by external id
         self._by_key: dict[int, Stored] = {}
         self._by_replay: dict[tuple[str, str], Repeated] = {}
         self._about: dict[tuple[str, ...], list[Stored]] = {}
@@ -65,29 +83,32 @@ class Repetitions:
         if before is not None:
             self._drop(before)
         self._by_key[one.key] = one
-        if one.live:
-            self._by_content.setdefault((one.content_hash, one.place), one)
-        if one.semantic_key is not None and one.superseded is None:
+        if not (one.replaced or one.ended):
+            self._by_content.setdefault((one.content_hash, one.place), []).append(one)
+        if one.semantic_key is not None and not one.replaced and not one.forgotten:
             self._about.setdefault((*one.place[:4], one.semantic_key), []).append(one)
         if one.external_id is not None:
-            self._by_external[one.place[0], one.external_id] = one
+            mine = (one.place[0], one.external_id)
+            if one.forgotten:
+                self._forgotten.setdefault(mine, []).append(one)
+            else:
+                self._by_external[mine] = one
 
     def add_replay(self, agent: str, replay: str | None, repeated: Repeated) -> None:
         """An idempotency key was used."""
         if replay is not None:
             self._by_replay.setdefault((agent, replay), repeated)
 
-    def supersede(self, key: int, by: int, at: datetime) -> None:
+    def supersede(self, key: int) -> None:
         """A record was replaced: the same text is a new record from now on."""
         one = self._by_key.get(key)
-        if one is not None and one.superseded is None:
-            one.superseded, one.live = (by, at), False
+        if one is not None and not one.replaced:
+            one.replaced = True
             self._drop(one)
 
     def _drop(self, one: Stored) -> None:
-        place = (one.content_hash, one.place)
-        if self._by_content.get(place) is one:
-            del self._by_content[place]
+        alike = self._by_content.get((one.content_hash, one.place), [])
+        alike[:] = [other for other in alike if other is not one]
         if one.semantic_key is not None:
             about = self._about.get((*one.place[:4], one.semantic_key), [])
             about[:] = [other for other in about if other is not one]
@@ -95,7 +116,7 @@ class Repetitions:
     def current(self, item: Prepared, same: Repeated) -> bool:
         """Whether what a record repeats stands now: a request that comes once more changes nothing that came since."""
         one = self._by_key.get(same.key)
-        if one is None or one.superseded is not None or one.forgotten or one.vid != same.vid:
+        if one is None or one.replaced or one.forgotten or one.vid != same.vid:
             return False
         replay = item.record.idempotency_key
         return replay is None or (one.place[0], replay) not in self._by_replay
@@ -125,18 +146,62 @@ class Repetitions:
                         field="idempotency_key",
                     )
                 return replay
-        if record.external_id is not None:
-            one = self._by_external.get((place[0], record.external_id))
-            if one is not None and not one.forgotten and one.content_hash != item.content_hash:
-                return None
-        else:
-            one = self._by_content.get((item.content_hash, place)) if record.dedupe else None
+        one = self._same(item, place)
         return Repeated(one.key, one.vid, one.version, one.content_hash, one.forgotten) if one else None
+
+    def _same(self, item: Prepared, place: Place) -> Stored | None:
+        record = item.record
+        if record.external_id is not None:
+            mine = (place[0], record.external_id)
+            one = self._by_external.get(mine)
+            if one is not None:
+                return one if one.content_hash == item.content_hash else None
+            # A source that was forgotten stays so until it says something else.
+            return next((old for old in self._forgotten.get(mine, ()) if old.says(item.content_hash)), None)
+        alike = self._by_content.get((item.content_hash, place), []) if record.dedupe else []
+        if item.kind == "episode":  # what happened at another time or elsewhere is another event
+            alike = [one for one in alike if not _differing(record, one.said, ("timestamp", "source", "type"))]
+        return alike[0] if alike else None
+
+    def not_applied(self, item: Prepared, place: Place, same: Repeated) -> list[str]:
+        """Fields of a repetition that say something else than what is stored, which stays."""
+        one = self._by_key.get(same.key)
+        if one is None or one.vid != same.vid:  # a request that comes once more, of an earlier version
+            return []
+        record = item.record
+        names = _differing(record, one.said, _COMPARED)
+        names += [
+            name
+            for name, given, stored in zip(_PLACE, place[1:], one.place[1:], strict=True)
+            if name in record.model_fields_set and given != stored
+        ]
+        if record.semantic_key is not None and one.semantic_key not in (None, record.semantic_key):
+            names.append("semantic_key")
+        return sorted(names)
 
     def grown(self, item: Prepared, place: Place) -> Stored | None:
         """The record of which this one is a new version: it has the same external id."""
         external = item.record.external_id
         return self._by_external.get((place[0], external)) if external is not None else None
+
+
+_COMPARED = ("expires_at", "metadata", "pinned", "source", "status", "timestamp", "type")
+_PLACE = ("team_id", "scope", "bucket", "path")
+
+
+def _differing(record: RecordIn, said: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Which of these fields are given and differ from what is stored."""
+    found = []
+    for name in names:
+        given = getattr(record, name)
+        if name not in record.model_fields_set or given is None or given == "":
+            continue
+        stored = said["created_at" if name == "timestamp" else name]
+        if name in ("source", "metadata"):
+            stored = json.loads(stored)
+        if (utc(given) if isinstance(given, datetime) else given) != stored:
+            found.append(name)
+    return found
 
 
 def caller_hash(agent: str, text: str | None, kind: str = "memory") -> int | None:
@@ -150,6 +215,15 @@ def caller_hash(agent: str, text: str | None, kind: str = "memory") -> int | Non
 def semantic_hash(place: Place, semantic_key: str | None) -> int | None:
     """Where what a record is about is looked up: agent, team, scope, bucket and key."""
     return None if semantic_key is None else hash64(*place[:4], semantic_key)
+
+
+_COLUMNS = (
+    "key", "vid", "version", "agent_id", "team_id", "scope", "bucket", "path", "content_hash", "external_id",
+    "created_at", "expires_at", "supersedes", "superseded_by", "superseded_at", "deleted_at", "forgotten", "status",
+    "semantic_key", "external_hash", "semantic_hash", "superseded_from", "superseded_until", "replaced",
+    "forgotten_hash", "type", "source", "metadata", "pinned",
+)  # fmt: skip
+"""Columns of existing.sql."""
 
 
 def look_up(
@@ -172,34 +246,36 @@ def look_up(
             "contents": [item.content_hash for item in batch],
             "externals": list(externals),
             "semantics": list(abouts),
-            "now": now,
+            "at": now,
         },
     )
     used = session.rows(query("replays"), {"replays": list(replays)}) if replays else []
     stored = []
     for row in rows:
-        (key, vid, version, agent, team, scope, bucket, path, content, external, created, expires, supersedes,
-         superseded_by, superseded_at, deleted, forgotten, status, semantic, external_hash,
-         about_hash) = row  # fmt: skip
-        if not viewer.sees(bucket):
+        said = dict(zip(_COLUMNS, row, strict=True))
+        if not viewer.sees(said["bucket"]):
             continue
+        expires = said["expires_at"]
         stored.append(
             Stored(
-                key=key,
-                vid=vid,
-                version=version,
-                place=(agent, team, scope, bucket, path),
-                content_hash=content,
-                external_id=external or externals.get(external_hash),  # of what was erased only the hash is left
-                created_at=created,
-                live=deleted is None
-                and superseded_at is None
-                and (expires is None or expires > now)
-                and status != COMPLETED,
-                forgotten=deleted is not None or forgotten is not None,
-                supersedes=supersedes,
-                superseded=None if superseded_at is None else (superseded_by, superseded_at),
-                semantic_key=semantic or abouts.get(about_hash),
+                key=said["key"],
+                vid=said["vid"],
+                version=said["version"],
+                place=tuple(said[name] for name in ("agent_id", *_PLACE)),
+                content_hash=said["content_hash"],
+                external_id=said["external_id"]
+                or externals.get(said["external_hash"]),  # erased: only the hash is left
+                created_at=said["created_at"],
+                said=said,
+                replaced=bool(said["replaced"]),
+                ended=said["deleted_at"] is not None
+                or (expires is not None and expires <= now)
+                or said["status"] == COMPLETED,
+                forgotten=said["deleted_at"] is not None or said["forgotten"] is not None,
+                forgotten_hash=said["forgotten_hash"],
+                supersedes=said["supersedes"],
+                marks=None if said["superseded_at"] is None else tuple(said[name] for name in MARKS),
+                semantic_key=said["semantic_key"] or abouts.get(said["semantic_hash"]),
             )
         )
     return Repetitions(

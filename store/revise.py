@@ -15,6 +15,7 @@ from .numbers import Numbers
 from .records import KIND, Written, key_of, parse_id
 from .repetitions import caller_hash
 from .rows import RecordIn, Unbounded, broken, check, prepare
+from .succession import ended
 from .times import utc
 from .writes import FORGOTTEN, insert, place_of, row_of
 
@@ -27,7 +28,7 @@ CHANGEABLE = (
 _COLUMNS = (
     "vid", "version", "agent_id", "team_id", "scope", "bucket", "path", "type", "status", "title", "content", "source",
     "metadata", "external_id", "semantic_key", "pinned", "created_at", "expires_at", "supersedes", "superseded_by",
-    "superseded_at", "deleted_at", "forgotten",
+    "superseded_at", "superseded_from", "superseded_until", "deleted_at", "forgotten",
 )  # fmt: skip
 _TAKEN_OVER = ("title", "content", "path", "type", "bucket", "scope", "team_id", "status", "pinned", "semantic_key")
 
@@ -89,10 +90,14 @@ def revise(
         "supersedes": stands["supersedes"],
         "superseded_by": stands["superseded_by"],
         "superseded_at": stands["superseded_at"],
+        "superseded_from": stands["superseded_from"],
+        "superseded_until": stands["superseded_until"],
     }
     insert(session, [made])
     postings.append(session, [(vid, item)])
     session.run("UPDATE records SET valid_to = $now WHERE vid = $vid", {"now": moment, "vid": stands["vid"]})
+    if made["expires_at"] != stands["expires_at"]:
+        ended(session, [made["key"]])
     return Written(one, False, (), version, True)
 
 

@@ -44,8 +44,9 @@ _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REPAIRED = "lone surrogates were replaced by U+FFFD"
 LINE_FIELDS = frozenset(
     {
-        "id", "version", "updated_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "deleted_at",
-        "forgotten", "number", "thread_id", "thread_agent_id", "payload", "hashes",
+        "id", "version", "updated_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "superseded_from",
+        "superseded_until", "deleted_at", "forgotten", "forgotten_hash", "number", "thread_id", "thread_agent_id",
+        "payload", "hashes",
     }
 )  # fmt: skip
 """Fields that only a line of an export has."""

@@ -7,20 +7,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from . import postings, reads
+from . import postings, reads, succession
 from .base import Viewer
 from .duck import Session, query
 from .errors import NotFound
 from .numbers import Numbers
-from .records import Written, id_of, key_of
-from .repetitions import Place, Repeated, Stored, caller_hash, look_up, semantic_hash
+from .records import LEFT_OUT, Written, id_of, key_of
+from .repetitions import MARKS, Place, Repeated, Stored, caller_hash, look_up, semantic_hash
 from .rows import DEFAULT_PATH, REPAIRED, Prepared, RecordIn, source_name
 from .times import utc
 
 DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"
 DEFAULT_STATUS = "active"
-_NOT_APPLIED = frozenset({"pinned", "expires_at", "status", "metadata"})  # by a repetition
 FORGOTTEN = "was forgotten earlier and stays so: give another id or key to store it anew"
 
 
@@ -51,7 +50,8 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
     rows: list[dict[str, Any]] = []
     slots: list[tuple[int, Prepared]] = []
     closed: list[int] = []  # vids whose version ended
-    links: list[tuple[int, int, datetime]] = []  # (old key, new key, since)
+    links: list[succession.Link] = []
+    ends: list[int] = []  # keys whose end is another now
     replays: list[tuple[int, str, str]] = []  # (vid, agent, idempotency key)
     abouts: list[tuple[int, str, int | None]] = []  # (key, semantic key, its hash)
     results: list[Written] = []
@@ -62,13 +62,13 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
         same = known.repeated(item, place)
         if same is not None:
             if same.forgotten:
-                notes += (FORGOTTEN,)
+                notes += (LEFT_OUT,)
             else:
-                ignored = sorted(record.model_fields_set & _NOT_APPLIED)
-                if ignored and replay is None and record.external_id is None:
-                    notes += (
-                        f"is stored already; not applied: {', '.join(ignored)}; forget it first to store it anew",
-                    )
+                ignored = known.not_applied(item, place, same)
+                if ignored:
+                    keyed = replay is not None or record.external_id is not None
+                    way = "revise it" if keyed else "forget it first to store it anew"
+                    notes += (f"is stored already; not applied: {', '.join(ignored)}; {way}",)
                 old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
                 olds = [] if old is None else [old]
                 if known.current(item, same):
@@ -78,8 +78,8 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                         abouts.append((same.key, record.semantic_key, semantic_hash(place, record.semantic_key)))
                 for old in olds:
                     if old != same.key:
-                        links.append((old, same.key, moment))
-                        known.supersede(old, same.key, moment)
+                        links.append(succession.Link(old, same.key, moment))
+                        known.supersede(old)
                 if replay is not None:
                     known.add_replay(agent, replay, same)
                     replays.append((same.vid, agent, replay))
@@ -95,27 +95,32 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             closed.append(grown.vid)
         created = utc(record.timestamp) or (grown.created_at if grown else None) or moment
         since = min(created, moment) if grown is None else moment
+        later = created if created > moment and grown is None else None
+        if later is not None:
+            notes += (succession.FUTURE,)
         old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
         if record.supersedes is not None and old is None:
             raise NotFound(f"supersedes: there is no record {record.supersedes}", field="supersedes")
-        superseded = grown.superseded if grown else None
+        marks = grown.marks if grown else None
         # A new version replaces the old one anyway.
         olds = [one for one in dict.fromkeys([old, *known.about(place, record.semantic_key)]) if one not in (None, key)]
         old = olds[0] if olds else None
         if olds:
-            superseded = None  # what replaces another stands again itself
-            links = [link for link in links if link[0] != key]
+            marks = None  # what replaces another stands again itself
+            links = [link for link in links if link.old != key]
         for one in olds:
             assert one is not None
-            links.append((one, key, since))
-            known.supersede(one, key, since)
+            links.append(succession.Link(one, key, later or since, later))
+            if later is None and (record.expires_at is None or record.expires_at > now):
+                known.supersede(one)
         row = row_of(item, place, vid=vid, key=key, version=version)
         row["created_at"] = created
-        row["updated_at"] = created if grown is None else moment
+        row["updated_at"] = since  # what is dated in the future ranks by the time of writing
         row["valid_from"] = since
         row["supersedes"] = old if old is not None or grown is None else grown.supersedes
-        if superseded is not None:
-            row["superseded_by"], row["superseded_at"] = superseded
+        row |= zip(MARKS, marks or (None,) * len(MARKS), strict=True)
+        if grown is not None:
+            ends.append(key)
         rows.append(row)
         slots.append((vid, item))
         known.add(
@@ -127,10 +132,11 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                 content_hash=item.content_hash,
                 external_id=record.external_id,
                 created_at=created,
-                live=superseded is None,
+                replaced=marks is not None and grown is not None and grown.replaced,
                 supersedes=row["supersedes"],
-                superseded=superseded,
+                marks=marks,
                 semantic_key=record.semantic_key,
+                said=row,
             )
         )
         known.add_replay(agent, replay, Repeated(key, vid, version, item.content_hash, False))
@@ -144,7 +150,9 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             "UPDATE records SET valid_to = $now WHERE vid IN (SELECT unnest($vids::BIGINT[]))",
             {"now": moment, "vids": closed},
         )
-    _link(session, links)
+    succession.link(session, links, moment)
+    if ends:
+        succession.ended(session, ends)
     for key, semantic, hashed in abouts:
         session.run(
             "UPDATE records SET semantic_key = $semantic, semantic_hash = $hash "
@@ -158,20 +166,6 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             {"vid": vid, "replay": replay, "hash": caller_hash(agent, replay)},
         )
     return results
-
-
-def _link(session: Session, links: Sequence[tuple[int, int, datetime]]) -> None:
-    """Note on both sides who replaced whom. The first to replace a record did it: later ones change no history."""
-    for old, new, since in links:
-        session.run(
-            "UPDATE records SET superseded_by = $new, superseded_at = $since "
-            "WHERE key = $old AND valid_to IS NULL AND superseded_at IS NULL",
-            {"new": new, "old": old, "since": since},
-        )
-        session.run(
-            "UPDATE records SET supersedes = $old WHERE key = $new AND valid_to IS NULL AND supersedes IS NULL",
-            {"new": new, "old": old},
-        )
 
 
 def _superseded_key(
@@ -221,10 +215,10 @@ def row_of(item: Prepared, place: Place, *, vid: int, key: int, version: int) ->
         "pinned": record.pinned,
         "valid_to": None,
         "expires_at": utc(record.expires_at),
-        "superseded_by": None,
-        "superseded_at": None,
+        **dict.fromkeys(MARKS),
         "deleted_at": None,
         "forgotten": None,
+        "forgotten_hash": None,
         "passages": len(item.bounds),
         "terms": item.terms,
         "bounds": item.bounds,

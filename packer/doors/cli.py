@@ -31,7 +31,7 @@ from .console import (
 )
 
 if TYPE_CHECKING:
-    from context_packs.store.records import Record
+    from context_packs.store.records import Record, Written
 
     from ..pack import Pack
     from ..service import ContextPacks, Rows
@@ -328,13 +328,13 @@ def import_(
 
     options = ImportOptions(mask_secrets=mask_secrets, path_prefix=path_prefix, scope=scope, bucket=bucket)
     report = ImportReport()
-    counts = {"created": 0, "updated": 0, "existing": 0}
+    counts = {"created": 0, "updated": 0, "existing": 0, "left_out": 0}
     try:
         with state.open() as packs, progress("importing", state) as advance:
             for source in sources:
                 for batch in packs.import_file(format, Path(as_path(source)), options=options, report=report):
                     for one in batch:
-                        counts["created" if one.created else "updated" if one.updated else "existing"] += 1
+                        counts[_outcome(one)] += 1
                     advance(len(batch))
     except ContextPacksError:
         if counts["created"] or counts["updated"]:
@@ -343,10 +343,20 @@ def import_(
     if state.json:
         say_json({"read": report.read, **counts, "skipped": report.skipped, "notes": report.notes})
         return
-    say(f"{counts['created']} created, {counts['updated']} updated, {counts['existing']} already there")
+    left_out = f", {counts['left_out']} left out" if counts["left_out"] else ""
+    say(f"{counts['created']} created, {counts['updated']} updated, {counts['existing']} already there{left_out}")
     for kind, reasons in (("skipped", report.skipped), ("note", report.notes)):
         for reason, count in sorted(reasons.items()):
             state.note(f"{kind}: {count} × {reason}")
+
+
+def _outcome(written: Written) -> str:
+    """What an import counts a result as."""
+    from context_packs.store.records import LEFT_OUT
+
+    if LEFT_OUT in written.notes:
+        return "left_out"
+    return "created" if written.created else "updated" if written.updated else "existing"
 
 
 @cli.command()

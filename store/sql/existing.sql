@@ -2,17 +2,21 @@
 -- caller's id, by what it is about.
 WITH wanted AS (
     SELECT r.vid FROM records r JOIN (SELECT unnest($contents::BIGINT[]) AS h) w ON r.content_hash = w.h
-    WHERE r.deleted_at IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > $now)
+    WHERE r.deleted_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > $at)
+        AND (r.superseded_at IS NULL OR r.superseded_from > $at OR r.superseded_until <= greatest($at, r.superseded_at))
         AND r.status <> 'completed'
     UNION
     SELECT r.vid FROM records r JOIN (SELECT unnest($externals::BIGINT[]) AS h) w ON r.external_hash = w.h
     UNION
     SELECT r.vid FROM records r JOIN (SELECT unnest($semantics::BIGINT[]) AS h) w ON r.semantic_hash = w.h
-    WHERE r.deleted_at IS NULL AND r.superseded_at IS NULL
+    WHERE r.deleted_at IS NULL
+        AND (r.superseded_at IS NULL OR r.superseded_from > $at OR r.superseded_until <= greatest($at, r.superseded_at))
 )
 SELECT r.key, r.vid, r.version, r.agent_id, r.team_id, r.scope, r.bucket, r.path, r.content_hash, r.external_id,
        r.created_at, r.expires_at, r.supersedes, r.superseded_by, r.superseded_at, r.deleted_at, r.forgotten,
-       r.status, r.semantic_key, r.external_hash, r.semantic_hash
+       r.status, r.semantic_key, r.external_hash, r.semantic_hash, r.superseded_from, r.superseded_until,
+       NOT (r.superseded_at IS NULL OR r.superseded_from > $at OR r.superseded_until <= greatest($at, r.superseded_at)),
+       r.forgotten_hash, r.type, r.source, r.metadata, r.pinned
 FROM records r JOIN wanted USING (vid)
 WHERE r.valid_to IS NULL
 ORDER BY r.key

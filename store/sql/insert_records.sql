@@ -18,4 +18,7 @@ INSERT INTO records BY NAME SELECT
     unnest($speakers::VARCHAR[]) AS speakers, unnest($print_low::BIGINT[]) AS print_low,
     unnest($name::VARCHAR[]) AS name, unnest($name_hash::BIGINT[]) AS name_hash, unnest($thread::BIGINT[]) AS thread,
     unnest($print_high::BIGINT[]) AS print_high, unnest($semantic_key::VARCHAR[]) AS semantic_key,
-    unnest($semantic_hash::BIGINT[]) AS semantic_hash
+    unnest($semantic_hash::BIGINT[]) AS semantic_hash,
+    unnest($superseded_from::TIMESTAMP[]) AS superseded_from,
+    unnest($superseded_until::TIMESTAMP[]) AS superseded_until,
+    unnest($forgotten_hash::BIGINT[]) AS forgotten_hash

@@ -4,8 +4,8 @@ FROM records r
 WHERE r.forgotten IS NULL AND
 -- include: chosen
 ORDER BY
-    r.created_at, r.key -- if created_asc
-    r.created_at DESC, r.key DESC -- if created_desc
+    least(r.created_at, r.updated_at), r.key -- if created_asc
+    least(r.created_at, r.updated_at) DESC, r.key DESC -- if created_desc
     r.updated_at, r.key -- if updated_asc
     r.updated_at DESC, r.key DESC -- if updated_desc
 LIMIT $limit

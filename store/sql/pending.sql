@@ -8,8 +8,9 @@ WITH done AS (
 )
 SELECT r.vid, r.passages, coalesce(d.passages, 0) AS done
 FROM records r LEFT JOIN done d ON d.vid = r.vid
-WHERE r.valid_to IS NULL AND r.deleted_at IS NULL AND r.superseded_at IS NULL AND r.forgotten IS NULL
+WHERE r.valid_to IS NULL AND r.deleted_at IS NULL AND r.forgotten IS NULL
   AND (r.expires_at IS NULL OR r.expires_at > $now)
+  AND (r.superseded_at IS NULL OR r.superseded_from > $now OR r.superseded_until <= greatest($now, r.superseded_at))
   AND r.passages > coalesce(d.passages, 0)
   AND r.vid IN (SELECT unnest($vids::BIGINT[])) -- if some
 ORDER BY r.vid

@@ -279,8 +279,27 @@ def test_import_twice_adds_nothing_and_reports_on_stderr(run: Run, tmp_path: Pat
     first = run("import", "jsonl", str(path))
     assert (first.out, first.err) == ("3 created, 0 updated, 0 already there\n", "importing: 3 records\n")
     again = run("import", "jsonl", str(path), "--quiet", "--json")
-    expected = {"read": 3, "created": 0, "updated": 0, "existing": 3, "skipped": {}, "notes": {}}
+    expected = {"read": 3, "created": 0, "updated": 0, "existing": 3, "left_out": 0, "skipped": {}, "notes": {}}
     assert (again.json, again.err) == (expected, "")
+
+
+def test_an_import_says_what_it_left_out_and_why(run: Run, tmp_path: Path) -> None:
+    """What was forgotten earlier, is dated in the future or was not applied is counted, each by its reason."""
+    path = tmp_path / "notes.jsonl"
+    lines = [f'{{"content": "note {n}", "external_id": "n{n}", "path": "a"}}\n' for n in range(3)]
+    path.write_text("".join(lines), encoding="utf-8")
+    run("import", "jsonl", str(path))
+    run("forget", "mem:1", "--mode", "hard_delete")
+    lines[1] = lines[1].replace('"a"', '"b"')
+    lines[2] = lines[2].replace("note 2", "another note")
+    path.write_text("".join(lines) + '{"content": "later", "timestamp": "2999-01-01"}\n', encoding="utf-8")
+    again = run("import", "jsonl", str(path))
+    assert again.out == "1 created, 1 updated, 1 already there, 1 left out\n"
+    assert again.err.splitlines()[1:] == [
+        "note: 1 × forgotten earlier, left out: give another id or key to store it anew",
+        "note: 1 × is dated in the future; ranked by the time of writing; replaces from its date on",
+        "note: 1 × is stored already; not applied: path; revise it",
+    ]
 
 
 def test_import_of_a_folder_with_options(run: Run, tmp_path: Path) -> None:

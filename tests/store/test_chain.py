@@ -335,8 +335,20 @@ def test_the_same_key_answers_with_what_is_there(kit: Any) -> None:
     packs = chain(kit)
     again = packs.create_thread("another line", natural_key="acme/shop#412")
     assert (again.id, again.created) == ("thr_pr_412", False)
-    sent = packs.add_trigger("thr_pr_412", "chat", payload="changed meanwhile", external_id="m-3")
+    sent = packs.add_trigger("thr_pr_412", "chat", payload="Who looks at this?", external_id="m-3")
     assert (sent.id, sent.created) == ("trg_0003", False)
+    packs.create_thread("another thread", thread_id="thr_b")
+    for what, thread, other in (
+        ("payload", "thr_pr_412", {"payload": "changed meanwhile"}),
+        ("payload", "thr_pr_412", {"payload": b"Who looks at this?"}),
+        ("payload", "thr_pr_412", {"summary": "Who looks at this?"}),
+        ("thread", "thr_b", {"payload": "Who looks at this?"}),
+        ("summary", "thr_pr_412", {"payload": "Who looks at this?", "summary": "another line"}),
+        ("payload and another thread", "thr_b", {"payload": "no"}),
+    ):
+        with pytest.raises(Conflict, match=rf"^external_id: stands for trg_0003, which has another {what}: take") as no:
+            packs.add_trigger(thread, "chat", external_id="m-3", **other)
+        assert no.value.field == "external_id"
     given = {"trigger_id": "trg_mine", "payload": {"a": 1}}
     assert packs.add_trigger("thr_pr_412", "ci", **given).created
     assert not packs.add_trigger("thr_pr_412", "ci", **given).created

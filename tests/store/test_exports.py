@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from context_packs.store.base import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import Conflict, Gone, InvalidField
-from context_packs.store.writes import FORGOTTEN
+from context_packs.store.records import LEFT_OUT
 
 
 def full(kit: Any) -> DuckStore:
@@ -104,7 +104,7 @@ def test_the_callers_ids_still_work_after_an_import(kit: Any) -> None:
     for fields in (
         {"content": "A plain fact."},
         {"content": "user: hello\nassistant: hi\nuser: more", "kind": "episode", "external_id": "session"},
-        {"content": "again", "external_id": "firmly"},
+        {"content": "This was firmly forgotten.", "external_id": "firmly"},
     ):
         assert copy.remember_many([fields], kit.me)[0].created is False
     with pytest.raises(Conflict):
@@ -176,7 +176,7 @@ def test_an_old_export_does_not_bring_back_what_was_forgotten_here(kit: Any) -> 
         lines = list(store.export())
         store.forget(["mem:1"], mode, kit.me)
         before = dump(store)
-        assert [(one.created, one.notes) for one in store.import_lines(lines, kit.me)] == [(False, (FORGOTTEN,))]
+        assert [(one.created, one.notes) for one in store.import_lines(lines, kit.me)] == [(False, (LEFT_OUT,))]
         assert dump(store) == before
 
 

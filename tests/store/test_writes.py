@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from context_packs.store.base import Viewer
 from context_packs.store.errors import Conflict, InvalidField
+from context_packs.store.records import LEFT_OUT
 from context_packs.store.rows import REPAIRED, broken, check
-from context_packs.store.writes import FORGOTTEN
 
 # ---- repetition
 
@@ -307,11 +307,28 @@ def test_what_was_forgotten_does_not_come_back_by_itself(kit: Any) -> None:
         store = kit.store(":memory:")
         kit.write(store, "the secret", external_id="x", idempotency_key="k")
         store.forget(["mem:1"], mode, kit.me)
-        for fields in ({"external_id": "x"}, {"external_id": "x", "title": "new"}, {"idempotency_key": "k"}):
-            content = "the secret, grown" if "title" in fields else "the secret"
-            written = kit.write(store, content, **fields)
-            assert (written.id, written.created, written.notes) == ("mem:1", False, (FORGOTTEN,))
+        for fields in ({"external_id": "x"}, {"idempotency_key": "k"}):
+            written = kit.write(store, "the secret", **fields)
+            assert (written.id, written.created, written.notes) == ("mem:1", False, (LEFT_OUT,))
         assert kit.find(store, "secret") == []
+
+
+@pytest.mark.parametrize("mode", ["soft_delete", "hard_delete", "redact"])
+def test_a_forgotten_source_that_says_something_else_is_stored_anew(kit: Any, mode: str) -> None:
+    """Its changed text is a record with an id of its own, which grows from then on; the forgotten one stays so."""
+    store = kit.store()
+    kit.write(store, "Deploy by hand.", external_id="notes/deploy.md")
+    store.forget(["mem:1"], mode, kit.me)
+    copy = kit.store(kit.folder / "copy.duckdb")
+    copy.import_lines(list(store.export()), kit.me)
+    for one in (store, copy):
+        assert kit.write(one, "Deploy by hand.", external_id="notes/deploy.md").notes == (LEFT_OUT,)
+        anew = kit.write(one, "Deploy by pipeline.", external_id="notes/deploy.md")
+        assert (anew.id, anew.created, anew.notes) == ("mem:2", True, ())
+        assert kit.write(one, "Deploy by pipeline.", external_id="notes/deploy.md").created is False
+        grown = kit.write(one, "Deploy by pipeline, on Fridays.", external_id="notes/deploy.md")
+        assert (grown.id, grown.version, grown.updated) == ("mem:2", 2, True)
+        assert kit.find(one, "deploy pipeline hand") == ["mem:2"]
 
 
 def test_a_label_that_is_too_long_says_how_long_it_may_be(kit: Any) -> None:
