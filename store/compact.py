@@ -132,7 +132,7 @@ def copy_table(session: Session, table: str, progress: Progress | None) -> None:
 
 
 def sort_postings(session: Session, database: str, total: int, progress: Progress | None) -> None:
-    """Put the `total` postings of a database into the new file, in order of their terms as `postings.merge_step` does."""
+    """Put the `total` postings of a database into the new file, in order of their terms, as a merge does."""
     for low, high in postings.ranges(total):
         session.run(
             f"INSERT INTO target.postings FROM {identifier(database)}.postings "

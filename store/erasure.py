@@ -23,7 +23,7 @@ from .base import Viewer
 from .duck import Session, query
 from .errors import Gone, InvalidField, NotFound, StoreError
 from .records import erased_name, id_of, is_id
-from .rows import DEFAULT_PATH
+from .rows import DEFAULT_PATH, text_hash
 from .times import utc
 from .writes import DEFAULT_BUCKET, DEFAULT_SCOPE, DEFAULT_STATUS
 
@@ -138,6 +138,7 @@ def _labelled(session: Session, key: int) -> bool:
 def _erase(session: Session, keys: Sequence[int], mode: str) -> None:
     """Take the text of records out of every table."""
     wanted = {"keys": list(keys)}
+    _keep_hashes(session, wanted)
     postings.remove(session, keys)
     session.run(
         "DELETE FROM vectors WHERE vid IN (SELECT vid FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])))",
@@ -146,6 +147,22 @@ def _erase(session: Session, keys: Sequence[int], mode: str) -> None:
     session.run("DELETE FROM payloads WHERE key IN (SELECT unnest($keys::BIGINT[]))", wanted)
     session.run("DELETE FROM links WHERE from_key IN (SELECT unnest($keys::BIGINT[]))", wanted)
     session.run(query("erase"), {**wanted, "text": REDACTED if mode == "redact" else "", "mode": mode})
+
+
+def _keep_hashes(session: Session, wanted: dict[str, Any]) -> None:
+    """Keep a hash of each text that came from a source of the caller's own: it tells whether that says something else
+    when it comes again."""
+    rows = session.rows(
+        "SELECT vid, content FROM records WHERE key IN (SELECT unnest($keys::BIGINT[])) "
+        "AND external_hash IS NOT NULL AND (forgotten IS NULL OR forgotten = 'soft_delete')",
+        wanted,
+    )
+    if rows:
+        session.run(
+            "UPDATE records SET forgotten_hash = n.hash FROM (SELECT unnest($vids::BIGINT[]) AS vid, "
+            "unnest($hashes::BIGINT[]) AS hash) n WHERE records.vid = n.vid",
+            {"vids": [vid for vid, _ in rows], "hashes": [text_hash(content) for _, content in rows]},
+        )
 
 
 def _erase_labels(session: Session, key: int, *, unnamed: bool) -> None:

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from .base import Viewer
-from .duck import Session, query
+from .duck import Row, Session, query
 from .errors import Conflict
 from .records import NAMED
-from .rows import Prepared, RecordIn, hash64
+from .rows import Prepared, RecordIn, hash64, text_hash
 from .times import utc
 
 Place = tuple[str, ...]  # agent, team, scope, bucket, path
@@ -39,16 +39,14 @@ class Stored:
     replaced: bool = False
     ended: bool = False  # deleted, expired or completed: the same text is a new record
     forgotten: bool = False
-    forgotten_hash: int | None = None
+    texts: frozenset[int | None] = frozenset()  # hashes of what a forgotten one said, None for what is not known
     supersedes: int | None = None
     marks: tuple[Any, ...] | None = None
     semantic_key: str | None = None
 
-    def says(self, content_hash: int) -> bool:
-        """Whether it said this; of what was erased without a trace it is not known, and taken for the same."""
-        return content_hash in (self.content_hash, self.forgotten_hash) or (
-            self.content_hash is None and self.forgotten_hash is None
-        )
+    def said_before(self, content: str) -> bool:
+        """Whether it said this in any version; of what was erased without a trace it is taken for granted."""
+        return None in self.texts or text_hash(content) in self.texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +155,7 @@ class Repetitions:
             if one is not None:
                 return one if one.content_hash == item.content_hash else None
             # A source that was forgotten stays so until it says something else.
-            return next((old for old in self._forgotten.get(mine, ()) if old.says(item.content_hash)), None)
+            return next((old for old in self._forgotten.get(mine, ()) if old.said_before(record.content)), None)
         alike = self._by_content.get((item.content_hash, place), []) if record.dedupe else []
         if item.kind == "episode":  # what happened at another time or elsewhere is another event
             alike = [one for one in alike if not _differing(record, one.said, ("timestamp", "source", "type"))]
@@ -217,13 +215,23 @@ def semantic_hash(place: Place, semantic_key: str | None) -> int | None:
     return None if semantic_key is None else hash64(*place[:4], semantic_key)
 
 
+def _forgotten_texts(session: Session, rows: Iterable[Row]) -> dict[int, frozenset[int | None]]:
+    """By key the hashes of what the forgotten ones among rows of existing.sql said."""
+    known: dict[int, set[int | None]] = {row[0]: set() for row in rows if row[_FORGOTTEN] is not None}
+    if known:
+        for key, content, hashed in session.rows(query("forgotten_texts"), {"keys": list(known)}):
+            known[key].add(hashed if content is None else text_hash(content))
+    return {key: frozenset(hashes) for key, hashes in known.items()}
+
+
 _COLUMNS = (
     "key", "vid", "version", "agent_id", "team_id", "scope", "bucket", "path", "content_hash", "external_id",
     "created_at", "expires_at", "supersedes", "superseded_by", "superseded_at", "deleted_at", "forgotten", "status",
     "semantic_key", "external_hash", "semantic_hash", "superseded_from", "superseded_until", "replaced",
-    "forgotten_hash", "type", "source", "metadata", "pinned",
+    "type", "source", "metadata", "pinned",
 )  # fmt: skip
 """Columns of existing.sql."""
+_FORGOTTEN = _COLUMNS.index("forgotten")
 
 
 def look_up(
@@ -250,6 +258,7 @@ def look_up(
         },
     )
     used = session.rows(query("replays"), {"replays": list(replays)}) if replays else []
+    texts = _forgotten_texts(session, rows)
     stored = []
     for row in rows:
         said = dict(zip(_COLUMNS, row, strict=True))
@@ -272,7 +281,7 @@ def look_up(
                 or (expires is not None and expires <= now)
                 or said["status"] == COMPLETED,
                 forgotten=said["deleted_at"] is not None or said["forgotten"] is not None,
-                forgotten_hash=said["forgotten_hash"],
+                texts=texts.get(said["key"], frozenset({None})),
                 supersedes=said["supersedes"],
                 marks=None if said["superseded_at"] is None else tuple(said[name] for name in MARKS),
                 semantic_key=said["semantic_key"] or abouts.get(said["semantic_hash"]),

@@ -298,8 +298,16 @@ def hash64(*parts: str) -> int:
 
 def content_hash(record: RecordIn) -> int:
     """Equal for records that say the same in the same place: NFC, outer blanks ignored."""
-    text = unicodedata.normalize("NFC", record.content.strip())
-    return hash64(record.kind, record.title, text)
+    return hash64(record.kind, record.title, _same_text(record.content))
+
+
+def text_hash(content: str) -> int:
+    """Equal for equal texts, whatever their titles are: NFC, outer blanks ignored."""
+    return hash64(_same_text(content))
+
+
+def _same_text(content: str) -> str:
+    return unicodedata.normalize("NFC", content.strip())
 
 
 def header_of(record: RecordIn) -> tuple[dict[int, int], int]:

@@ -1,8 +1,8 @@
 -- Schema 6. A record that another one replaced stands again once that is forgotten or has expired. `superseded_from` is
 -- the date from which a successor that is dated in the future replaces it; NULL for all others, which do at once.
 -- `superseded_until` is when the last of its successors, and of theirs, ends: NULL where one has no end; equal to
--- `superseded_at` where all are forgotten. `forgotten_hash` is the content hash that an erased record had, kept where it
--- had an external id: it tells whether that source says something else now.
+-- `superseded_at` where all are forgotten. `forgotten_hash` is a hash of the text that an erased version had, kept where
+-- it has an external id: it tells whether that source says something else now.
 
 ALTER TABLE records ADD COLUMN superseded_from TIMESTAMP;
 ALTER TABLE records ADD COLUMN superseded_until TIMESTAMP;

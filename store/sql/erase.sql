@@ -3,7 +3,6 @@
 UPDATE records SET
     title = '', content = $text, source = '{}', source_name = '', metadata = '{}',
     idempotency_key = NULL, semantic_key = NULL,
-    forgotten_hash = CASE WHEN external_hash IS NOT NULL THEN coalesce(forgotten_hash, content_hash) END,
     content_hash = NULL, passages = CASE WHEN $text = '' THEN 0 ELSE 1 END, terms = 0,
     bounds = CASE WHEN $text = '' THEN []::INTEGER[] ELSE [length($text)]::INTEGER[] END,
     kinds = CASE WHEN $text = '' THEN '[]' ELSE '["sentence"]' END,

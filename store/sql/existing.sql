@@ -16,7 +16,7 @@ SELECT r.key, r.vid, r.version, r.agent_id, r.team_id, r.scope, r.bucket, r.path
        r.created_at, r.expires_at, r.supersedes, r.superseded_by, r.superseded_at, r.deleted_at, r.forgotten,
        r.status, r.semantic_key, r.external_hash, r.semantic_hash, r.superseded_from, r.superseded_until,
        NOT (r.superseded_at IS NULL OR r.superseded_from > $at OR r.superseded_until <= greatest($at, r.superseded_at)),
-       r.forgotten_hash, r.type, r.source, r.metadata, r.pinned
+       r.type, r.source, r.metadata, r.pinned
 FROM records r JOIN wanted USING (vid)
 WHERE r.valid_to IS NULL
 ORDER BY r.key

@@ -323,6 +323,7 @@ def test_a_forgotten_source_that_says_something_else_is_stored_anew(kit: Any, mo
     copy.import_lines(list(store.export()), kit.me)
     for one in (store, copy):
         assert kit.write(one, "Deploy by hand.", external_id="notes/deploy.md").notes == (LEFT_OUT,)
+        assert kit.write(one, " Deploy by hand. ", title="Deploy", external_id="notes/deploy.md").notes == (LEFT_OUT,)
         anew = kit.write(one, "Deploy by pipeline.", external_id="notes/deploy.md")
         assert (anew.id, anew.created, anew.notes) == ("mem:2", True, ())
         assert kit.write(one, "Deploy by pipeline.", external_id="notes/deploy.md").created is False
