@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from context_packs.store.base import Store, Viewer
 from context_packs.store.records import Written
 
+from .secrecy import guarded
+
 if TYPE_CHECKING:
     from context_packs.store.chain import Events, Link, Payload, Thread, Trigger, Worker
     from context_packs.store.chain_index import Threads
+
+    from .service import Settings
 
 
 class Chained:
@@ -23,7 +27,11 @@ class Chained:
     """
 
     viewer: Viewer
+    settings: Settings
     _store: Store
+
+    def _without_secrets(self, fields: dict[str, Any]) -> Mapping[str, Any]:
+        return guarded(fields, self.settings.secrets)
 
     def create_thread(
         self,
@@ -51,11 +59,13 @@ class Chained:
             "bucket": bucket,
         }
         fields |= {"summary": summary, "thread_id": thread_id, "team_id": team_id}
-        return self._store.chain.create_thread(fields, self.viewer)
+        return self._store.chain.create_thread(self._without_secrets(fields), self.viewer)
 
     def update_thread(self, thread_id: str, *, summary: str | None = None, status: str | None = None) -> Written:
         """Another summary or status of a thread of the agent's own, as its next version."""
-        return self._store.chain.update_thread(thread_id, {"summary": summary, "status": status}, self.viewer)
+        return self._store.chain.update_thread(
+            thread_id, self._without_secrets({"summary": summary, "status": status}), self.viewer
+        )
 
     def add_trigger(
         self,
@@ -70,14 +80,16 @@ class Chained:
         external_id: str | None = None,
     ) -> Written:
         """One received event. `payload` is bytes, text or any JSON (None for none), at most 32 MiB, and is kept as it
-        came; without a summary one is made of it. The same `external_id` answers with the trigger that has it.
+        came; without a summary one is made of it. Where secrets are not to be kept, what is searched and shown of it is
+        masked: only the payload itself has them. The same `external_id` answers with the trigger that has it.
 
         Raises NotFound (field `thread_id`) for an unknown thread, Conflict for a `trigger_id` that is taken, also by
         the same event with another payload, and Gone for the `external_id` of a trigger that was deleted.
         """
         fields: dict[str, Any] = {"trigger_id": trigger_id, "thread_id": thread_id, "source": source}
         fields |= {"summary": summary, "payload": payload, "media_type": media_type, "occurred_at": occurred_at}
-        return self._store.chain.add_trigger({**fields, "external_id": external_id}, self.viewer)
+        fields |= {"external_id": external_id, "mask": self.settings.secrets != "keep"}
+        return self._store.chain.add_trigger(self._without_secrets(fields), self.viewer)
 
     def create_worker(self, task: str, threads: Sequence[str] = (), *, worker_id: str | None = None) -> Written:
         """An isolated session that works on a task. It stands where the first of its threads does.
@@ -85,14 +97,16 @@ class Chained:
         Raises NotFound (field `threads`), Conflict for a `worker_id` that is taken.
         """
         fields = {"worker_id": worker_id, "threads": threads, "task": task}
-        return self._store.chain.create_worker(fields, self.viewer)
+        return self._store.chain.create_worker(self._without_secrets(fields), self.viewer)
 
     def report(self, worker_id: str, report: str, cites: Sequence[str] = ()) -> Written:
         """What a worker of the agent's own found, as its next version, with the ids that it rests on; it is done then.
 
         Raises NotFound (field `worker_id` or `cites`).
         """
-        return self._store.chain.report(worker_id, {"report": report, "cites": cites}, self.viewer)
+        return self._store.chain.report(
+            worker_id, self._without_secrets({"report": report, "cites": cites}), self.viewer
+        )
 
     def link(self, from_id: str, to_id: str, rel: str) -> Link:
         """A link between any two records that the agent sees; the same again answers with `created` False."""

@@ -9,7 +9,7 @@ from context_packs.store.errors import InvalidField
 
 SECRETS = ("keep", "mask", "refuse")
 MASKED = "what looks like a secret was masked"
-_TEXTS = ("content", "title")
+_TEXTS = ("content", "title", "summary", "task", "report")
 
 
 def guarded(fields: Mapping[str, Any], how: str) -> Mapping[str, Any]:

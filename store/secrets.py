@@ -8,10 +8,15 @@ ordinary text alone: a passphrase with blanks in it, or a password in a sentence
 from __future__ import annotations
 
 import re
+import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from math import log2
 from typing import NamedTuple
+
+from .secret_shapes import LOOSE, SHAPES
+from .visible import HIDDEN
 
 
 class _Span(NamedTuple):
@@ -32,30 +37,38 @@ def _shape(literal: str, pattern: str, kind: str) -> _Shape:
     return _Shape(literal, re.compile(pattern), kind)
 
 
-# Every pattern begins with its literal, which must not follow one of `_JOINED`. Each either has a fixed length or runs
-# over characters of `_JOINED` only, possessively, so that no part of a text is scanned twice.
+# A shape must not follow one of these.
 _JOINED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-_DIGIT = r"(?=[A-Za-z_-]{0,200}[0-9])"
-_SHAPES = (
-    _shape("AKIA", r"AKIA[0-9A-Z]{16}(?![0-9A-Za-z])", "aws-key"),
-    _shape("ASIA", r"ASIA[0-9A-Z]{16}(?![0-9A-Za-z])", "aws-key"),
-    *(_shape(f"gh{c}_", rf"gh{c}_[A-Za-z0-9]{{30,}}+", "github-token") for c in "pousr"),
-    _shape("github_pat_", r"github_pat_[A-Za-z0-9_]{22,}+", "github-token"),
-    _shape("glpat-", r"glpat-[A-Za-z0-9_-]{20,}+", "gitlab-token"),
-    _shape("sk-", rf"sk-{_DIGIT}[A-Za-z0-9_-]{{20,}}+", "api-key"),
-    *(
-        _shape(f"{kind}_{mode}_", rf"{kind}_{mode}_[A-Za-z0-9]{{16,}}+", "api-key")
-        for kind in ("sk", "rk")
-        for mode in ("live", "test")
-    ),
-    _shape("npm_", r"npm_[A-Za-z0-9]{36}(?![0-9A-Za-z])", "npm-token"),
-    _shape("cpk_", r"cpk_[0-9a-f]{12}_[A-Za-z0-9_-]{43}(?![0-9A-Za-z_-])", "api-key"),  # our own, see access.py
-    _shape("hf_", r"hf_[A-Za-z0-9]{30,}+", "huggingface-token"),
-    *(_shape(f"xox{c}-", rf"xox{c}-[A-Za-z0-9-]{{10,}}+", "slack-token") for c in "abeoprs"),
-    _shape("xapp-", r"xapp-[0-9][A-Za-z0-9-]{10,}+", "slack-token"),
-    _shape("AIza", r"AIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])", "google-key"),
-    _shape("eyJ", r"eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?", "jwt"),
+_SHAPES = tuple(_shape(literal, re.escape(literal) + rest, kind) for literal, rest, kind in SHAPES)
+_LOOSE = tuple(_shape(*row) for row in LOOSE)
+
+# Forty characters of AWS: mixed, with nothing of the kind beside them. Random text often changes its class.
+_AWS = re.compile(r"(?<![A-Za-z0-9/+=_.-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+_CHANGE = re.compile("(?<=[a-z])(?=[^a-z])|(?<=[A-Z])(?=[^A-Z])|(?<=[0-9])(?=[^0-9])|(?<=[+/])(?=[^+/])")
+
+# Options by which commands take a password; the command itself has to stand before them in the same line.
+_OPTION = re.compile(
+    r"\s(?:(?:-u|--user|--proxy-user)[\s=]{0,2}[\"']?[^\s:\"']{1,100}:(?P<curl>[^\s\"']{1,200})"
+    r"|-p\s{0,4}[\"']?(?P<sshpass>[^\s\"'-][^\s\"']{2,100})|-a\s{1,4}[\"']?(?P<redis>[^\s\"']{4,100}))"
 )
+_COMMANDS = {
+    "curl": re.compile(r"\bcurl\b"),
+    "sshpass": re.compile(r"\bsshpass\b|\b(?:mysql|mysqldump|mariadb)\b(?!.*\s-p\s)", re.DOTALL),
+    "redis": re.compile(r"\bredis-cli\b"),
+}
+_COMMAND_CHARS = 300
+_COOKIES = re.compile(r"cookie[\"']?\s{0,4}:\s{0,4}[\"']?(?P<pairs>[^\r\n\"']{4,2000})")
+_PAIR = re.compile(r"(?P<name>[\w.-]{1,60})=(?P<value>[^\s;,\"']{6,}+)")
+_NO_SECRETS = frozenset(("path", "domain", "expires", "max-age", "samesite", "lang", "locale", "theme", "version"))
+
+# One for one with ASCII: full-width forms and the letters and digits of mathematics. What is not shown is left out.
+_PLAIN = {
+    code: plain
+    for code in (*range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800))
+    if (plain := unicodedata.normalize("NFKC", chr(code))).isascii()
+}
+_DRESSED = re.compile(f"[\uff01-\uff5e\U0001d400-\U0001d7ff{HIDDEN}]")
+_UNSEEN = re.compile(f"[{HIDDEN}]+")
 
 # The body may stand in a listing with line numbers, in quotes, or with its line ends written as \n.
 _PEM = re.compile(
@@ -77,34 +90,45 @@ _HEADER = re.compile(
 # Names of keys, longest first where one begins another. What may follow a name up to the separator is in _AFTER: so
 # `max_tokens=1500`, `token_count: 7` and `tokenizer = …` are no assignments of a token.
 _NAMES = re.compile(
-    r"passw(?:or)?d|passphrase|passwd|pwd|パスワード|暗証番号"
-    r"|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|credentials?|signature|webhook|cookie|session|salt|auth|cert|key"
+    r"passw(?:or)?d|passphrase|passwd|passcode|passwort|pwd|(?<![a-z])(?:pass|pw)(?![a-z])|パスワード|パスコード|暗証番号"
+    r"|密码|密碼|口令|비밀번호|암호|пароль|contraseña|senha|mot de passe"
+    r"|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key"
+    r"|credentials?|signature|webhook|cookie|session|salt|auth|cert|key|(?<![a-z])sig(?![a-z])"
 )
 _AFTER = re.compile(
     r"(?:[_-]?(?:access|base|default|dev|hash|id|key|live|prod|staging|test|value|[0-9]{1,3})){0,4}+"
-    rf"(?:{_QUOTE})?\]?(?P<sep>\s{{0,4}}(?:=>|:=|[:=：＝])\s{{0,4}}|(?P<flag>\s))"
-    rf"(?:(?P<quote>{_QUOTE})(?P<quoted>[!#-&(-\[\]-_a-~]{{4,512}}+)(?P=quote)"
+    rf"(?:{_QUOTE})?\]?(?P<sep>\s{{0,4}}(?:=>|:=|[:=：＝]|(?:は|是|为|為|는|은)[:：]?)\s{{0,4}}[「『“]?"
+    rf"|(?P<said>\s{{1,4}}(?:is|was|ist|es|est|are)(?:\s?[:=])?\s{{1,4}})|(?P<flag>\s))"
+    rf"(?:(?P<quote>{_QUOTE})(?P<quoted>[!#-&(-\[\]-_a-~]{{4,512}}+)(?:(?P=quote)|(?=\s*\Z|[\r\n…]))"
     r"|(?P<bare>[!#%*+\-./0-:=?@A-Z^_a-z~]{4,128}+)(?![(\[{<]))",
     re.IGNORECASE,
 )
 _VALUE_END = re.compile(r"[!#%*+\-./0-:=?@A-Z^_a-z~]*+")
-_CHOSEN = ("pass", "pwd", "パスワ", "暗証", "secr")  # people choose these; the others are made by machines
-_NAMED = {
-    "pass": "password",
-    "pwd": "password",
-    "パスワ": "password",
-    "暗証": "password",
-    "secr": "secret",
-    "toke": "token",
-}
+_CHOSEN = (
+    "pass",
+    "pwd",
+    "pw",
+    "パス",
+    "暗証",
+    "密",
+    "口令",
+    "비밀번호",
+    "암호",
+    "пароль",
+    "contras",
+    "senha",
+    "mot",
+    "secr",
+)  # people choose these; the others are made by machines
+_NAMED = {"secr": "secret", "toke": "token"} | dict.fromkeys(_CHOSEN[:-1], "password")
 _WORD = r"[A-Za-z_$][A-Za-z_]*+[0-9]{0,3}+[A-Za-z_]*+"
 _IDENTIFIER = re.compile(rf"{_WORD}(?:[.:/-]{{1,2}}{_WORD})*+[.,;:!?]*")
 _DOTTED = re.compile(rf"{_WORD}(?:\.{_WORD})++[.,;:!?]*")
+_VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+)*+[a-z]*|[0-9]+[a-z]+", re.IGNORECASE)
 _HAS_DIGIT = re.compile("[0-9]")
 _HAS_MARK = re.compile("[0-9!#%*+@^~]")
 _UUID = re.compile(r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
-_RANDOM = re.compile(r"[A-Za-z0-9+/_.=~-]{32,}")
+_RANDOM = re.compile(r"[A-Za-z0-9+/_.=~%-]{32,}")
 _STAND_IN = re.compile(
     r"change-?me|content|default|example|false|hidden|input|masked|none|null|number|optional|passphrase|password|private"
     r"|public|redacted|required|secret|string|text|token|true|type|undefined|unset|username|value|x{3,}"
@@ -114,11 +138,11 @@ _STAND_IN = re.compile(
 def mask(text: str) -> tuple[str, int]:
     """The text with everything that looks like a secret replaced, and how many replacements were made.
 
-    Kinds: `aws-key`, `github-token`, `gitlab-token`, `api-key`, `npm-token`, `huggingface-token`, `slack-token`,
-    `google-key`, `jwt`, `private-key`, `authorization`, `url-password`, `password`, `secret`, `token`, `key`.
-    A text without secrets comes back as the same object.
+    Kinds: those of `secret_shapes`, `private-key`, `authorization`, `cookie`, `url-password`, `password`, `secret`,
+    `token`, `api-key`, `key`. A text without secrets comes back as the same object. Full-width letters and characters
+    that are not shown hide nothing.
     """
-    spans = sorted(_spans(text), key=lambda span: (span.start, -span.end))
+    spans = sorted(_undressed(text), key=lambda span: (span.start, -span.end))
     if not spans:
         return text, 0
     parts: list[str] = []
@@ -132,10 +156,36 @@ def mask(text: str) -> tuple[str, int]:
     return "".join(parts), count
 
 
+def _undressed(text: str) -> Iterator[_Span]:
+    """The finds in a text as it would be in plain letters, by their places in the text itself."""
+    if not _DRESSED.search(text):
+        yield from _spans(text)
+        return
+    starts = [0]  # of the pieces between runs of what is not shown: in the plain text, and how much was left out before
+    lost = [0]
+    pieces = []
+    end = size = gone = 0
+    for run in _UNSEEN.finditer(text):
+        pieces.append(text[end : run.start()])
+        size += run.start() - end
+        gone += len(run[0])
+        end = run.end()
+        starts.append(size)
+        lost.append(gone)
+    pieces.append(text[end:])
+    for span in _spans("".join(pieces).translate(_PLAIN)):
+        first = span.start + lost[bisect_right(starts, span.start) - 1]
+        last = span.end - 1 + lost[bisect_right(starts, span.end - 1) - 1]
+        yield _Span(first, last + 1, span.kind)
+
+
 def _spans(text: str) -> Iterator[_Span]:
     for shape in _SHAPES:
         if shape.literal in text:
             yield from _shaped(text, shape)
+    for shape in _LOOSE:
+        if shape.literal in text:
+            yield from (_Span(*found.span(), shape.kind) for found in shape.pattern.finditer(text))
     if "-----BEGIN " in text:
         for found in _PEM.finditer(text):
             if found["end"] or len(found["body"]) >= 40:
@@ -151,7 +201,32 @@ def _spans(text: str) -> Iterator[_Span]:
             value = text[slice(*found.span("value"))]
             if _is_given(value) and (found["named"] or (len(value) >= 12 and _HAS_DIGIT.search(value))):
                 yield _Span(*found.span("value"), "authorization")
+    if "cookie" in lower:
+        yield from _cookies(text, lower)
+    if any(name in lower for name in ("curl", "sshpass", "mysql", "mariadb", "redis-cli")):
+        yield from _options(text, lower)
     yield from _assigned(text, lower)
+    yield from (_Span(*found.span(), "aws-key") for found in _AWS.finditer(text) if _is_mixed(found[0]))
+
+
+def _options(text: str, lower: str) -> Iterator[_Span]:
+    for found in _OPTION.finditer(lower):
+        name = found.lastgroup or ""
+        start = max(0, found.start() - _COMMAND_CHARS, lower.rfind("\n", 0, found.start()) + 1)
+        span = found.span(name)
+        if _COMMANDS[name].search(lower[start : span[0]]) and _is_given(text[slice(*span)]):
+            yield _Span(*span, "password")
+
+
+def _cookies(text: str, lower: str) -> Iterator[_Span]:
+    for found in _COOKIES.finditer(lower):
+        for pair in _PAIR.finditer(text, *found.span("pairs")):
+            if pair["name"].lower() not in _NO_SECRETS and _is_given(pair["value"]):
+                yield _Span(*pair.span("value"), "cookie")
+
+
+def _is_mixed(value: str) -> bool:
+    return len(_CHANGE.findall(value)) >= 14 and len(set(value)) >= 20
 
 
 def _shaped(text: str, shape: _Shape) -> Iterator[_Span]:
@@ -175,6 +250,10 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
         start, end = found.span(group)
         if found["flag"] is not None and not _is_flag(lower, name.start()):
             continue
+        if name[0] == "pass" and text.startswith("PASS:", name.start()):  # the line of a test that passed
+            continue
+        if found["said"] is not None and group == "bare" and not _is_told(text[start:end]):
+            continue
         if lower.endswith(("public", "public_", "public-"), 0, name.start()) or _is_label(lower, name.start()):
             continue
         key = lower[name.start() : name.end()]
@@ -187,6 +266,12 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
                     end -= 1
             yield _Span(start, end, _kind(key))
             done = end
+
+
+def _is_told(value: str) -> bool:
+    """Whether what is said to be a password looks like one: `hunter2`, not `required!` or `8-12`."""
+    value = value.rstrip(".,:;!?")
+    return bool(_HAS_MARK.search(value)) and any(c.isalpha() for c in value) and not _VERSION.fullmatch(value)
 
 
 def _is_label(lower: str, at: int) -> bool:

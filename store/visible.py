@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-_HIDDEN = (
+HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
@@ -27,8 +27,8 @@ _JOINING = (  # scripts whose words need ZWJ or ZWNJ: Arabic to Mandaic, those o
 _IDEOGRAPH = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # The tag sequences that Unicode recommends: the flags of England, Scotland and Wales.
 _FLAGS = "|".join("".join(chr(0xE0000 + ord(c)) for c in region) for region in ("gbeng", "gbsct", "gbwls"))
-_ODD = re.compile(f"[{_HIDDEN}{_CONTROLS}{_BREAKS}]")
-_RUN = re.compile(f"[{_HIDDEN}]+")
+_ODD = re.compile(f"[{HIDDEN}{_CONTROLS}{_BREAKS}]")
+_RUN = re.compile(f"[{HIDDEN}]+")
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _BREAK = re.compile(f"[{_BREAKS}]")
 _IS_PICTURE = re.compile(f"[{_PICTURE}]")
