@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from context_packs.store.chain import Events, Link, Payload, Thread, Trigger, Worker
     from context_packs.store.chain_index import Threads
 
-    from .service import Settings
-
 
 class Chained:
     """The part of ContextPacks that keeps and reads a Chain of Recall. Every read is of one id and exact.
@@ -27,11 +25,11 @@ class Chained:
     """
 
     viewer: Viewer
-    settings: Settings
+    _secrets: str  # what becomes of them, one of secrecy.SECRETS
     _store: Store
 
     def _without_secrets(self, fields: dict[str, Any]) -> Mapping[str, Any]:
-        return guarded(fields, self.settings.secrets)
+        return guarded(fields, self._secrets)
 
     def create_thread(
         self,
@@ -88,7 +86,7 @@ class Chained:
         """
         fields: dict[str, Any] = {"trigger_id": trigger_id, "thread_id": thread_id, "source": source}
         fields |= {"summary": summary, "payload": payload, "media_type": media_type, "occurred_at": occurred_at}
-        fields |= {"external_id": external_id, "mask": self.settings.secrets != "keep"}
+        fields |= {"external_id": external_id, "mask": self._secrets != "keep"}
         return self._store.chain.add_trigger(self._without_secrets(fields), self.viewer)
 
     def create_worker(self, task: str, threads: Sequence[str] = (), *, worker_id: str | None = None) -> Written:

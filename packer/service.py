@@ -155,6 +155,7 @@ class ContextPacks(Chained):
         self._shared = shared  # the store belongs to another object, which closes it
         self.viewer = viewer
         self.settings = settings
+        self._secrets = settings.secrets
 
     @classmethod
     def open(
