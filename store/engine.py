@@ -44,7 +44,6 @@ class Engine:
         self._files: dict[str, File] = {}
         self._busy: set[str] = set()  # paths that a thread opens, or uses alone
         self._numbers = 0
-        self._spill = ""
         self._locks: dict[str, StoreLock] = {}
         self._turns: dict[str, Turns] = {}
         self._stamps: dict[str, Any] = {}  # what files looked like when they were let go of
@@ -243,8 +242,7 @@ class Engine:
                 with self._changed:
                     if self._instance is None:
                         # What does not fit spills beside the store, as DuckDB does by itself for a file it opens.
-                        self._spill = path + ".tmp"
-                        self._instance = connect(memory_limit=_MEMORY_LIMIT, temp_directory=self._spill)
+                        self._instance = connect(memory_limit=_MEMORY_LIMIT, temp_directory=path + ".tmp")
                     try:
                         if identity(path) is None:
                             if not make:
@@ -285,9 +283,6 @@ class Engine:
         file.read_only = not is_writable(file.path)
         before = identity(file.path)
         file.mode = os.stat(file.path).st_mode & 0o777
-        if not file.read_only and file.path + ".tmp" == self._spill:
-            with suppress(FileExistsError):
-                os.mkdir(self._spill, 0o700)  # DuckDB would make it readable for all
         known = self._known.get(file.path) == before
         if not known and not file.read_only and os.path.exists(file.path + ".wal"):
             self._look_at(file)  # folding the log of somebody else's file in would change that file
@@ -343,9 +338,6 @@ class Engine:
         finally:
             if file.locked:
                 self._lock_of(file.path).release()
-            if not self._files:
-                with suppress(OSError):  # somebody else's, or not empty: it stays
-                    os.rmdir(self._spill)
             self._changed.notify_all()
 
     def _detach(self, file: File) -> None:
