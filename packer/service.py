@@ -28,7 +28,7 @@ from .chained import Chained
 from .pack import Pack, build
 from .profile import load_profile, with_defaults
 from .render import render as render_pack
-from .request import PackRequest, parse_request
+from .request import MAX_KNOWN, MAX_KNOWN_CHARS, PackRequest, parse_request
 from .secrecy import MASKED, SECRETS, guarded
 from .tokens import DEFAULT as DEFAULT_ENCODING
 from .tokens import TokenCounter, token_counter
@@ -586,12 +586,17 @@ def _entries(external_context: object) -> tuple[dict[str, Any], ...]:
     if isinstance(external_context, str | bytes | Mapping) or not isinstance(external_context, Iterable):
         raise InvalidField("external_context: give a list of texts or objects", field="external_context")
     entries: list[dict[str, Any]] = []
+    size = 0
     for entry in external_context:
         given = {"content": entry} if isinstance(entry, str) else entry
         if not isinstance(given, Mapping) or not isinstance(given.get("content"), str):
             message = f"external_context: entry {len(entries) + 1} is neither text nor an object with text as content"
             raise InvalidField(message, field="external_context")
         entries.append(dict(given))
+        size += len(given["content"])
+        if len(entries) > MAX_KNOWN or size > MAX_KNOWN_CHARS:
+            message = f"external_context: is above {MAX_KNOWN} entries or {MAX_KNOWN_CHARS} characters: give its end"
+            raise InvalidField(message, field="external_context")
     return tuple(entries)
 
 

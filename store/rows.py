@@ -355,9 +355,9 @@ def _compact(speakers: list[str]) -> str:
 
 
 def source_name(source: Mapping[str, Any]) -> str:
-    """What the `source` filter compares: the source's name, host or type, whichever comes first."""
+    """What the `source` filter compares: the source's name, host or type, whichever comes first, as long as a label."""
     for field in ("name", "host", "type"):
         value = source.get(field)
         if isinstance(value, str) and value:
-            return value
+            return value[:MAX_LABEL_CHARS]
     return ""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from context_packs.store.records import Record, Written
-from context_packs.store.rows import REPAIRED
+from context_packs.store.rows import MAX_LABEL_CHARS, REPAIRED
 from context_packs.store.visible import visible
 
 from ..excerpt import preview
@@ -67,8 +67,8 @@ def memory_document(record: Record, caller: Caller, profile: Profile) -> Documen
         "updated_at": moment(record.updated_at),
         "expires_at": None if record.expires_at is None else moment(record.expires_at),
         "pinned": record.pinned,
-        "importance": record.metadata.get("importance"),
-        "confidence": record.metadata.get("confidence"),
+        "importance": _brief(record.metadata.get("importance")),
+        "confidence": _brief(record.metadata.get("confidence")),
         "source": dict(record.source),
         "metadata": dict(record.metadata),
         "external_id": record.external_id,
@@ -77,6 +77,11 @@ def memory_document(record: Record, caller: Caller, profile: Profile) -> Documen
         "agent_boundary": boundary_of(record, caller),
     }
     return shown(document, profile)
+
+
+def _brief(value: Any) -> Any:
+    """A value that a client has put into metadata under a name of ours, where it is one of a few characters."""
+    return value if len(str(value)) <= MAX_LABEL_CHARS else None
 
 
 def shown(document: Document, profile: Profile) -> Document:

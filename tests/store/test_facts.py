@@ -103,6 +103,21 @@ def test_a_snapshot_holds_what_it_brings_back(kit: Any) -> None:
     refused(lambda: packs.remember("a", type="restart_snapshot", metadata=facts(2**20 + 1)), "metadata")
 
 
+def test_a_source_is_told_by_a_short_name(kit: Any) -> None:
+    """However long the name in it is: an event is one line."""
+    packs = kit.packs()
+    packs.create_thread("T", thread_id="thr_t")
+    packs.add_trigger("thr_t", {"name": "n" * 20_000}, payload="x", trigger_id="trg_t")
+    assert packs.get_trigger("trg_t").source == "n" * 512
+
+
+def test_a_conversation_has_a_limit(kit: Any) -> None:
+    """It is refused under the name that the caller gave it."""
+    packs = kit.packs()
+    refused(lambda: packs.recall_with_context("a", ["x"] * 10_001), "external_context")
+    refused(lambda: packs.recall_with_context("a", ["x" * 2_000_001] * 2), "external_context")
+
+
 def older(kit: Any, size: int, **fields: Any) -> ContextPacks:
     """A store of a version without the limit: a record whose source is so large."""
     packs: ContextPacks = kit.packs()
