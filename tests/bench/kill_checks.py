@@ -12,7 +12,7 @@ from verdict import call, commands, doctor, found, lines, missing, twice, unsoun
 from victims import AGENT, IMPORTED
 
 from context_packs.packer import ContextPacks
-from context_packs.store import duck as engine
+from context_packs.store import schema
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import StoreError
 
@@ -43,9 +43,9 @@ def fill(store: Path, operation: str) -> None:
 def _age(store: Path) -> None:
     """Take out of a store what came after an early schema, as if that had made it."""
     columns = "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = current_database()"
-    everything = engine.migrations()
+    everything = schema.migrations()
     like = store.with_name("like.duckdb")
-    engine.migrations = lambda: everything[:_OLD]  # type: ignore[assignment]
+    schema.migrations = lambda: everything[:_OLD]  # type: ignore[assignment]
     try:
         early = DuckStore(like)
         with early.duck.writing() as session:  # which makes the file
@@ -53,7 +53,7 @@ def _age(store: Path) -> None:
             counters = [name for (name,) in session.rows("SELECT name FROM counters")]
         early.close()
     finally:
-        engine.migrations = lambda: everything  # type: ignore[assignment]
+        schema.migrations = lambda: everything  # type: ignore[assignment]
     held = DuckStore(store)
     with held.duck.writing() as session:
         now = session.rows(columns)
