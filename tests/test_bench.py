@@ -232,7 +232,7 @@ def test_our_rows_hold_the_planted_passages() -> None:
 
 def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
     """Each acknowledged write is counted and found; the row says what was lost, and the status is 0 for nothing."""
-    few = ["--writes", 16, "--round", 16, "--processes", 1, "--any-pace"]
+    few = ["--writes", 16, "--round", 16, "--processes", 2, "--any-pace"]
     printed, numbers = bench("many_writers", *few, "--json", tmp_path / "out.json")
     assert [numbers[name] for name in ("told", "lost", "doubled", "faults")] == [16, 0, 0, 0]
     assert "| acknowledged |" in printed
