@@ -45,6 +45,11 @@ def mapped(error: duckdb.Error, path: str) -> Exception:
         return StoreReadOnly("the store can not be written: make the file and its folder writable")
     if isinstance(error, duckdb.OutOfMemoryException):
         return StoreUnavailable("the operation needed more memory than the store may use: narrow it with filters")
+    if "replaying wal" in text or "wal does not match" in text:
+        return StoreDamaged(
+            "the log beside the store (.wal) is damaged or belongs to another state of it: move it away, or put the "
+            "file back that it belongs to"
+        )
     if _DAMAGED.search(text) or isinstance(error, duckdb.FatalException):
         return StoreDamaged(
             "the store can not be read: it is damaged; `doctor --full` says where, `salvage` gives what is sound"
