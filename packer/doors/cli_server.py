@@ -106,6 +106,7 @@ def list_(state: Globals, /) -> None:
 def revoke(state: Globals, /, id: str) -> None:
     """Let the credential ID in no more; a running server knows within a second."""
     with state.open() as packs:
+        packs.count()  # where there is no store there is nothing to revoke, and none is made
         revoked = packs.revoke_token(id)
     if state.json:
         say_json(token_document(revoked))
