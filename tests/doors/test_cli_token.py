@@ -113,6 +113,7 @@ def test_revoke_lets_in_no_more(run: Run, store: Path) -> None:
 )
 def test_what_is_wrong_is_named(run: Run, argv: tuple[str, ...], code: int, field: str) -> None:
     """One error with its field and exit code, nothing on stdout."""
+    run("remember", "there is a store")
     ran = run("token", *argv, "--json")
     assert (ran.code, ran.out, ran.error["field"], ran.error["exit_code"]) == (code, "", field, code)
 
