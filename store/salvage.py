@@ -43,17 +43,10 @@ _INSTEAD: Mapping[str, Any] = {
     "pinned": False, "passages": 0, "terms": 0, "bounds": [], "kinds": "[]", "speakers": "", "print_low": 0,
     "print_high": 0,
 }  # fmt: skip
-_COLUMNS = (
-    "vid", "key", "version", "agent_id", "team_id", "scope", "bucket", "path", "type", "status", "title", "content",
-    "source", "source_name", "metadata", "external_id", "idempotency_key", "external_hash", "idempotency_hash",
-    "content_hash", "pinned", "created_at", "updated_at", "valid_from", "valid_to", "expires_at", "supersedes",
-    "superseded_by", "superseded_at", "deleted_at", "forgotten", "passages", "terms", "bounds", "kinds", "speakers",
-    "print_low", "print_high", "name", "name_hash", "thread", "semantic_key", "semantic_hash",
-)  # fmt: skip
 # An import makes these from the others.
 _MADE_ANEW = frozenset(
     ("source_name", "external_hash", "idempotency_hash", "content_hash", "passages", "terms", "bounds", "kinds",
-     "speakers", "print_low", "print_high", "name_hash", "semantic_hash")
+     "speakers", "print_low", "print_high", "name_hash", "semantic_hash", "forgotten_hash")
 )  # fmt: skip
 _LINK = {
     "from_key": "ends", "to_key": "others", "rel": "rels", "place": "places", "agent_id": "agents",
@@ -327,8 +320,17 @@ class _Source:
 def _rescue(source: _Source, target: Session, strict: bool, report: Salvaged, progress: Progress) -> None:
     """Put all that can be read into a store of today's schema."""
     keys: set[int] = set()
+    columns = [
+        name
+        for (name,) in target.rows(
+            "SELECT column_name FROM duckdb_columns() WHERE database_name = 'target' AND table_name = 'records'"
+        )
+    ]
+    had = frozenset(source.reader.columns("records"))  # a store of an older version has fewer
     for run in source.table("records"):
-        kept = [row for row in (_record(values, strict, report) for values in run.values()) if row is not None]
+        kept = [
+            row for row in (_record(values, columns, had, strict, report) for values in run.values()) if row is not None
+        ]
         report.records += len(kept)
         keys.update(row["key"] for row in kept)
         writes.insert(target, kept)
@@ -364,9 +366,11 @@ def _ends(link: Mapping[str, Any]) -> set[int]:
     return {link["from_key"], link["to_key"]}
 
 
-def _record(values: dict[str, Any], strict: bool, report: Salvaged) -> dict[str, Any] | None:
-    """A row of records that can be written, or None where too little of it is left."""
-    needed = _NEEDED
+def _record(
+    values: dict[str, Any], columns: Sequence[str], had: frozenset[str], strict: bool, report: Salvaged
+) -> dict[str, Any] | None:
+    """A row of records with all `columns`, or None where too little is left of what it `had`."""
+    needed = _NEEDED & (had | {"vid", "key"})
     if values.get("key") is not None and kind_of(values["key"]) not in NAMED:
         needed -= {"name"}
     if not needed <= values.keys():
@@ -380,10 +384,10 @@ def _record(values: dict[str, Any], strict: bool, report: Salvaged) -> dict[str,
     if not erased and (judge is not None or strict) and judge != _hash(values):
         report.lose(f"{_named(values)}: its text is not the one that was stored")
         return None
-    missing = [name for name in _COLUMNS if name not in values and name not in _MADE_ANEW | {"name"}]
+    missing = [name for name in columns if name in had - values.keys() - _MADE_ANEW - {"name"}]
     if missing:
         report.lose(f"{_named(values)}: given without {', '.join(missing)}")
-    return {name: values.get(name, _INSTEAD.get(name)) for name in _COLUMNS}
+    return {name: values.get(name, _INSTEAD.get(name)) for name in columns}
 
 
 def _hash(values: Mapping[str, Any]) -> int:
