@@ -479,6 +479,10 @@ class ContextPacks(Chained):
         """
         return self._store.check(progress)
 
+    def exists(self) -> bool:
+        """Whether there is a store: the first write makes one."""
+        return self._store.exists()
+
     def stats(self) -> dict[str, Any]:
         """Counts of what the agent can see, and of the file."""
         return {**self._store.stats(self.viewer), "agent_id": self.viewer.agent_id, "encoding": self.encoding}

@@ -169,7 +169,7 @@ class Tokens:
         if not isinstance(token_id, str) or not _TOKEN_ID.fullmatch(token_id):
             raise InvalidField("id: give the id of a token, as `tok_` and 12 hexadecimal digits", field="id")
         now = self._clock()
-        with self._duck.writing() as session:
+        with self._duck.writing(make=False) as session:
             found = {token.id: token for token, _ in map(_token_of, session.rows(query("tokens")))}.get(token_id)
             if found is None:
                 raise NotFound(f"id: there is no token {token_id}", field="id")

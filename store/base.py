@@ -171,6 +171,9 @@ class Store(Protocol):
 
     def stats(self, viewer: Viewer) -> dict[str, Any]: ...
 
+    def exists(self) -> bool:
+        """Whether there is a store: the first write makes one."""
+
     def count(self) -> int: ...
 
     def probe(self) -> None: ...

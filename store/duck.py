@@ -215,10 +215,14 @@ class Duck:
                 roll_back(cursor)
 
     @contextmanager
-    def writing(self, *, records: bool = True) -> Iterator[Session]:
-        """A short write transaction: all of it is kept, or nothing. Without `records` it changes nothing that a read of
-        records sees, and what is remembered of them stays."""
-        with self._turns.writing, self._session(make=True) as (cursor, file):
+    def writing(self, *, records: bool = True, make: bool = True) -> Iterator[Session]:
+        """A short write transaction: all of it is kept, or nothing.
+
+        Args:
+            records: False where it changes nothing that a read of records sees: what is remembered of them stays.
+            make: False where there is nothing to do in a store that is not there: StoreMissing instead of a new one.
+        """
+        with self._turns.writing, self._session(make=make) as (cursor, file):
             if file.read_only:
                 raise StoreReadOnly("the store can not be written: make the file and its folder writable")
             cursor.execute("BEGIN")
@@ -236,6 +240,10 @@ class Duck:
             if not self.in_memory:
                 _make_private(file)
                 engine.refuse_moved(self.path)  # answered only if what was written is where the next one looks
+
+    def exists(self) -> bool:
+        """Whether there is a file, or the store is in memory."""
+        return self.in_memory or identity(self.path) is not None
 
     def size(self) -> int:
         """Bytes on disk of the file and its log; 0 in memory."""

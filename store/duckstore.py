@@ -130,7 +130,7 @@ class DuckStore:
 
         more = True
         while more:  # between two steps others have their turn
-            with self.duck.writing(records=False) as session:
+            with self.duck.writing(records=False, make=False) as session:
                 more = postings.merge_step(session, all_of_it=True)
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = False) -> list[Forgotten]:
@@ -144,7 +144,7 @@ class DuckStore:
         from . import erasure
 
         erasure.check(ids, mode, labels)
-        with self.duck.writing() as session:
+        with self.duck.writing(make=False) as session:
             return erasure.forget(
                 session, ids, mode, viewer, self.clock(), labels=labels, on_disk=not self.duck.in_memory
             )
@@ -156,7 +156,7 @@ class DuckStore:
         from . import postings
         from .revise import revise
 
-        with self.duck.writing() as session:
+        with self.duck.writing(make=False) as session:
             written = revise(session, one, changes, viewer, self.clock(), merge=merge, replay=replay)
             postings.merge_step(session)
         return written
@@ -270,6 +270,10 @@ class DuckStore:
                 "embedder": name,
                 "pending": vectors.pending(session, name, self.clock()) if name is not None else 0,
             }
+
+    def exists(self) -> bool:
+        """Whether there is a file, or the store is in memory."""
+        return self.duck.exists()
 
     def count(self) -> int:
         """How many records the store holds, everybody's; what is deleted or was replaced by a version not counted."""

@@ -33,7 +33,7 @@ def examine(
 
     With `full`, which is told the progress, every byte of the store is looked at too.
 
-    A check that fails is a finding, never an exception. The store is made where there is none; nothing is left in it.
+    A check that fails is a finding, never an exception. A store that is not there yet is none, and is not made.
     No detail shows a path of the host.
     """
     look = _Look()
@@ -48,6 +48,9 @@ def examine(
         look.failed("store", error)
         return look.findings, look.worst
     with packs:
+        if not packs.exists():
+            look.at("store", lambda: "there is none here yet: the first thing that is remembered makes it")
+            return look.findings, look.worst
         if look.at("store", lambda: _store(packs)):
             look.at("schema", lambda: f"version {packs.stats()['schema']}")
             look.at("write", lambda: _write(packs))

@@ -362,14 +362,19 @@ def test_stats_counts_what_is_stored(run: Run) -> None:
     assert "duckdb" not in text
 
 
-def test_doctor_is_well_on_a_good_store(run: Run) -> None:
+def test_doctor_is_well_on_a_good_store(run: Run, store: Path) -> None:
     """Every check is named and passes, before and after the first write."""
     names = ["python", "duckdb", "tokenizer", "profiles", "templates", "store", "schema", "write", "index", "erasures"]
-    for _ in range(2):
+    ran = run("doctor")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.endswith("ok  store: there is none here yet: the first thing that is remembered makes it\n")
+    with pytest.raises(FileNotFoundError):
+        store.stat()
+    for text in ("The the. 会議は九時。", "The last."):
+        run("remember", text)
         ran = run("doctor")
         assert (ran.code, ran.err) == (0, "")
         assert [line.split(":")[0] for line in ran.out.splitlines()] == [f"ok  {name}" for name in names]
-        run("remember", "The the. 会議は九時。")
     answer = run("--json", "doctor").json
     assert answer["ok"] and [check["check"] for check in answer["checks"]] == names
     assert run("recall", "会議").out.startswith("mem:1 ")
