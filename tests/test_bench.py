@@ -18,7 +18,7 @@ def bench(name: str, *arguments: object) -> tuple[str, dict[str, Any]]:
     target = Path(str(arguments[-1]))
     command = [sys.executable, str(BENCH / f"{name}.py"), *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout, json.loads(target.read_text("utf-8"))
 
 
@@ -163,7 +163,7 @@ def probed(script: str) -> Any:
     """What a script prints as JSON that imports the benchmark's modules."""
     command = [sys.executable, "-c", script]
     run = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, encoding="utf-8", check=False)
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == 0, run.stdout + run.stderr
     return json.loads(run.stdout)
 
 

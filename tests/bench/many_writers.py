@@ -175,7 +175,8 @@ def main() -> int:
             alone.append(found["told"] / found["seconds"])
             wrong["faults"] += found["faults"] + found["lost"]
 
-        by_itself()
+        if not given.any_pace:
+            by_itself()
         while total["told"] < given.writes and not wrong["faults"]:
             found = write(
                 folder / f"round-{total['rounds']}.duckdb",
@@ -195,9 +196,10 @@ def main() -> int:
             note(f"{total['told']} of {given.writes} written, {len(wrong['lost'])} lost")
             for path in folder.glob(f"round-{total['rounds'] - 1}*"):
                 path.unlink()
-        by_itself()
+        if not given.any_pace:
+            by_itself()
     waits.sort()
-    pace, single = total["told"] / (total["seconds"] or 1), sum(alone) / len(alone)
+    pace, single = total["told"] / (total["seconds"] or 1), sum(alone) / max(1, len(alone))
     counts = {kind: len(found) for kind, found in wrong.items()}
     head = ["rounds", "acknowledged", "lost", "ids given twice", "faults", "writes/s", "one alone/s", "p50 ms"]
     row = [total["rounds"], total["told"], *counts.values(), f"{pace:.1f}", f"{single:.1f}"]
