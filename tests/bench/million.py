@@ -53,7 +53,8 @@ with ContextPacks.open(store, "bench", embedder="none", wait=60.0) as packs:
     elif call == "get":
         said = packs.get(argument).id
     else:
-        said = packs.forget(argument, call)
+        packs.forget(argument, call)
+        said = argument
     print(json.dumps({"seconds": time.perf_counter() - begin + (opened if call == "open" else 0.0), "said": said}))
 """
 SINGLES = """
