@@ -189,6 +189,10 @@ class Duck:
             self._seen = True
             yield self.path
 
+    def is_wanted(self) -> bool:
+        """Whether another process waits for the file now."""
+        return not self.in_memory and engine.is_wanted(self.path)
+
     def close(self) -> None:
         """Let go of the file; waits for nothing. Closing twice is harmless."""
         if self._closed:

@@ -253,8 +253,9 @@ class DuckStore:
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]:
         """All versions of all records as JSON-ready lines, tombstones too; of one viewer, or of everybody."""
         from . import exports
+        from .snapshot import snapshot
 
-        with self.duck.reading() as session:
+        with snapshot(self.duck) as session:
             yield from exports.lines(session, viewer)
 
     def stats(self, viewer: Viewer) -> dict[str, Any]:

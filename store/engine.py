@@ -205,6 +205,11 @@ class Engine:
             return False
         return self._lock_of(file.path).wanted()
 
+    def is_wanted(self, path: str) -> bool:
+        """Whether another process waits for a file that this one has."""
+        with self._changed:
+            return self._lock_of(path).wanted()
+
     def _keep(self) -> None:
         """Let go of kept files that nobody uses any more, or that another process waits for; ends with the last one."""
         while True:

@@ -15,48 +15,66 @@ from .exports_chain import check_link, take_links
 from .records import Written
 from .rows import LINE_FIELDS, broken, check, prepare
 
-BATCH = 500  # records of one transaction: others wait for the file as long as that takes, about 0.1 s
+MOST = 1000  # records of one transaction while nobody waits for the file
+LEAST = 64  # and while somebody does: each holds the file for some hundredths of a second
 _HELD = 2**24  # characters of payloads in it
+
+
+class Pace:
+    """How many records go into one transaction: many are fast, but others wait for the file as long as each takes."""
+
+    def __init__(self, duck: Duck) -> None:
+        self.records = min(MOST, 250)
+        self._duck = duck
+
+    def look(self) -> None:
+        """See whether somebody waits; at the end of a transaction."""
+        self.records = LEAST if self._duck.is_wanted() else min(MOST, 2 * self.records)
 
 
 def remember_batches(
     duck: Duck, clock: Callable[[], datetime], records: Iterable[Mapping[str, Any]], viewer: Viewer
 ) -> Iterator[list[Written]]:
     """Write records batch by batch; see DuckStore.remember_batches."""
-    for batch in _batches(records, lambda record: "new"):
-        yield _remember(duck, clock, batch, viewer)
+    pace = Pace(duck)
+    for batch in _batches(records, lambda record: "new", pace):
+        yield _remember(duck, clock, batch, viewer, pace)
 
 
 def import_batches(
     duck: Duck, clock: Callable[[], datetime], lines: Iterable[Mapping[str, Any]], viewer: Viewer
 ) -> Iterator[list[Written]]:
     """Write lines of an export batch by batch; see DuckStore.import_batches."""
-    for batch in _batches(lines, _sort):
+    pace = Pace(duck)
+    for batch in _batches(lines, _sort, pace):
         sort = _sort(batch[0])
         if sort == "new":
-            yield _remember(duck, clock, batch, viewer)
+            yield _remember(duck, clock, batch, viewer, pace)
         elif sort == "link":
             links = [check_link(line) for line in batch]
             with duck.writing() as session:
                 written = take_links(session, links, viewer, clock())
+                pace.look()
             yield written
         else:
             checked = [check_line(line) for line in batch]
             with duck.writing() as session:
                 written = take_in(session, checked, viewer, clock())
                 due = postings.merge_is_due(session)
+                pace.look()
             _sort_more(duck, due)
             yield written
 
 
 def _remember(
-    duck: Duck, clock: Callable[[], datetime], batch: list[Mapping[str, Any]], viewer: Viewer
+    duck: Duck, clock: Callable[[], datetime], batch: list[Mapping[str, Any]], viewer: Viewer, pace: Pace
 ) -> list[Written]:
     # What takes time, dividing and analyzing, is done before the file is held.
     prepared = [prepare(check(record), repaired=broken(record)) for record in batch]
     with duck.writing() as session:
         written = writes.remember(session, prepared, viewer, clock())
         due = postings.merge_is_due(session)
+        pace.look()
     _sort_more(duck, due)
     return written
 
@@ -69,7 +87,7 @@ def _sort_more(duck: Duck, due: bool) -> None:
 
 
 def _batches(
-    records: Iterable[Mapping[str, Any]], sort: Callable[[Mapping[str, Any]], str]
+    records: Iterable[Mapping[str, Any]], sort: Callable[[Mapping[str, Any]], str], pace: Pace
 ) -> Iterator[list[Mapping[str, Any]]]:
     """Batches of one sort each.
 
@@ -80,7 +98,7 @@ def _batches(
     stream = iter(records)
     try:
         for record in stream:
-            if batch and (len(batch) == BATCH or held > _HELD or sort(record) != sort(batch[0])):
+            if batch and (len(batch) >= pace.records or held > _HELD or sort(record) != sort(batch[0])):
                 yield batch
                 batch, held = [], 0
             batch.append(record)

@@ -139,3 +139,27 @@ assert [line["content"] for line in DuckStore(sys.argv[1]).export()] == ["of the
 """
     run = subprocess.run([sys.executable, "-c", script, str(kit.path)], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_a_long_read_of_a_large_store_keeps_nobody_waiting(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export that is read slowly is of one moment, others write meanwhile, and its copy is gone afterwards."""
+    monkeypatch.setattr("context_packs.store.snapshot._LARGE", 1)
+    store = kit.store(mode="shared")
+    for name in ("first", "second"):
+        kit.write(store, name)
+    lines = store.export()
+    assert next(lines)["content"] == "first"
+    assert other(kit.path) == "written"
+    assert [line["content"] for line in lines] == ["second"]
+    assert [line["content"] for line in store.export()] == ["first", "second", "of another process"]
+    ends = {"", ".lock", ".queue"}
+    assert {file.name for file in kit.folder.iterdir()} == {f"{kit.path.name}{end}" for end in ends}
+
+
+def test_who_writes_much_gives_way_to_who_waits(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches grow while nobody wants the file and become small as soon as somebody does."""
+    wanted: list[bool] = [False, False, True, True, False]
+    store = kit.store()
+    monkeypatch.setattr(store.duck, "is_wanted", lambda: wanted.pop(0) if wanted else False)
+    sizes = [len(batch) for batch in store.remember_batches(({"content": f"line {n}"} for n in range(2000)), kit.me)]
+    assert sizes == [250, 500, 1000, 64, 64, 122]

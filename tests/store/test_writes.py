@@ -144,7 +144,7 @@ def test_a_late_replay_does_not_turn_a_grown_record_back(kit: Any) -> None:
 
 def test_a_bad_record_ends_its_batch_and_keeps_those_before(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are kept one by one: the first bad field names itself, its batch leaves nothing, earlier ones stay."""
-    monkeypatch.setattr("context_packs.store.importing.BATCH", 2)
+    monkeypatch.setattr("context_packs.store.importing.MOST", 2)
     store = kit.store()
     records = [
         {"content": "1"},
