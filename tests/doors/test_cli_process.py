@@ -17,9 +17,9 @@ from context_packs.packer.doors.cli import cli
 Run = Callable[..., Any]
 README = Path(__file__).resolve().parent.parent.parent / "README.md"
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
-COMMANDS = ["context", "demo", "doctor", "export", "forget", "get", "hook", "import", "install-hooks", "mcp",
-            "recall", "remember", "restore", "search", "serve", "stats", "thread", "token", "trigger",
-            "worker"]  # fmt: skip
+COMMANDS = ["backup", "compact", "context", "demo", "doctor", "export", "forget", "get", "hook", "import",
+            "install-hooks", "mcp", "recall", "reindex", "remember", "restore", "salvage", "search", "serve", "stats",
+            "thread", "token", "trigger", "worker"]  # fmt: skip
 LOCALES = [
     {"LANG": "C", "LC_ALL": ""},
     {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
