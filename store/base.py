@@ -74,11 +74,13 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One passage that bears on the query: record id, 0-based passage ordinal, score (higher is better)."""
+    """One passage that bears on the query: record id, 0-based passage ordinal, score (higher is better), and whether it
+    is relevant: what is not comes only into packs that are to be filled."""
 
     id: str
     ordinal: int
     score: float
+    relevant: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import ordering, reads, walk
-from .analyzer import content_weight, query_speaker_terms, query_terms, term_key
+from .analyzer import content_weight, query_speaker_terms, query_terms, speaker_name, term_key
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
 from .evidence import gather
 from .known import Known
 from .records import Record, id_of
-from .scoring import DEFAULT_SCORING, Scoring, best_of, rank, relevant, score
+from .scoring import DEFAULT_SCORING, Bools, Evidence, Scoring, best_of, rank, relevant, score
+from .signals import dated
+from .worth import hits_of
 
 if TYPE_CHECKING:
     from . import vectors
@@ -80,7 +82,8 @@ def search(
     vids = first.vids[top]
     details = details_of(vids)
     sizes = details["passages"].astype(np.int64)
-    ranked = rank(found, first, top, sizes, scoring)
+    names = named(words, said_by, found)
+    ranked = rank(found, first, top, sizes, scoring, names, dated(text, details["created_at"]))
     keep = relevant(ranked.coverage, scoring)
     if near:
         ranked, keep = vectors.fuse(ranked, keep, vids, sizes, near)
@@ -109,14 +112,17 @@ def search(
     plan["matched"] = len(first.vids)
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
     ids = [id_of(*one) for one in zip(details["key"].tolist(), details["name"].tolist(), strict=True)]
-    steps = np.array([one in kept.records for one in ids], dtype=bool)[ranked.owner]
-    hits = tuple(
-        Hit(ids[owner], int(ordinal), float(value))
-        for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
-    )
+    hits = hits_of(session, text, words, ranked, ids, kept.records, scoring)
     if in_front:
         hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
     return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
+
+
+def named(words: Sequence[str], said_by: Sequence[str], found: Evidence) -> Bools:
+    """Which words of a query are names of speakers: bool[words]."""
+    spoken = np.unique(found.slot[found.slot >= len(words)]) - len(words)
+    names = {term for slot in spoken.tolist() for term in query_terms(speaker_name(said_by[slot]))}
+    return np.array([word in names for word in words], dtype=bool)
 
 
 def restore(
