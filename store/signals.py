@@ -159,7 +159,7 @@ def signs_of(record: Record) -> Signs:
             role in _USER,
             role in _ASSISTANT,
         )
-    return Signs(*found, turn=turn)
+    return Signs(*found, turn)  # type: ignore[call-arg]
 
 
 def begins_turn(content: str, span: Span) -> bool:
