@@ -21,7 +21,7 @@ from context_packs.store.analyzer import index_keys, query_terms, term_key
 from context_packs.store.passages import divide
 from context_packs.store.records import Record, Span
 
-from .governing import governors, has_ink, ink_of, neighbour, qualifiers, sentence_of, words_of
+from .governing import governors, ink_of, neighbour, qualifiers, sentence_of, words_of
 
 JOINER = " … "
 MAX_HITS = 40  # different passages that are looked at for one excerpt

@@ -39,20 +39,13 @@ def openable(
     """Ids of the records that the ladder may open: no duplicates, in order of first hit, at most `max_items`.
 
     A candidate without a hit of its own stands after those with one, by rank. `among` leaves out every other id, and
-    `relevant` those which have hits, but none that is relevant.
+    `relevant` what is not relevant.
     """
-    own = {item.id for item in found.items if item.duplicate_of is None}
-    if relevant:
-        own -= irrelevant(found)
+    own = {item.id for item in found.items if item.duplicate_of is None and (item.relevant or not relevant)}
     ranked = sorted(found.items, key=lambda item: (item.rank, item.id))
     order = dict.fromkeys(hit.id for hit in found.hits if hit.id in own and (hit.relevant or not relevant))
     order.update(dict.fromkeys(item.id for item in ranked if item.id in own))
     return [ref for ref in order if among is None or ref in among][:max_items]
-
-
-def irrelevant(found: Candidates) -> set[str]:
-    """Ids of the records that have hits, but none that is relevant."""
-    return {hit.id for hit in found.hits} - {hit.id for hit in found.hits if hit.relevant}
 
 
 def ladder(

@@ -15,7 +15,7 @@ from context_packs.store.records import Record
 
 from .fit import BLANK_LINE, Selection, fit, shorter, shown_of
 from .governing import LITTLE_CHARS, Governing, is_short
-from .ladder import Step, irrelevant, ladder, openable
+from .ladder import Step, ladder, openable
 from .profile import Profile, with_defaults
 from .render import Layout, Limits, layout
 from .request import PackRequest
@@ -157,7 +157,7 @@ def build(
     opened = openable(found, request.max_items, records, relevant)
     outlines = {ref: outline_of(records[ref]) for ref in opened}
     _assert_wanted(request, [outline.record for outline in outlines.values()])
-    beside = irrelevant(found) if relevant else set()
+    beside = {item.id for item in found.items if relevant and not item.relevant}
     own = sum(item.duplicate_of is None and item.id not in beside for item in found.items)
     form = layout(profile.template)
     governing = {ref: Governing(outline.record) for ref, outline in outlines.items()}

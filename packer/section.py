@@ -18,7 +18,7 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass
 
 from context_packs.store.records import Record, Span
-from context_packs.store.signals import begins_turn
+from context_packs.store.signals import begins_turn, unbroken
 
 from .tokens import well_formed
 
@@ -29,8 +29,6 @@ _BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _BREAK = re.compile(f"[{_BREAKS}]")
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _INK = re.compile(r"\S")
-UNBROKEN_CHARS = 160
-_UNBROKEN = re.compile(rf"[^\s\u3000-\u9fff\uac00-\ud7ff\uff00-\uffef]{{{UNBROKEN_CHARS + 1}}}|\S{{{BLOCK_CHARS + 1}}}")
 _CLEAN: dict[int, int | str] = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) != "\t"}
 _CLEAN |= {ord(mark): "\n" for mark in _BREAKS}
 
@@ -61,13 +59,12 @@ class Outline:
     units: tuple[Unit, ...]
 
     def unwieldy(self) -> list[int]:
-        """Ordinals of passages that nothing cuts well: a stretch of more than 160 characters without a blank (a long
-        address, hexadecimal digits, minified JSON), or a single endless grapheme cluster."""
+        """Ordinals of passages that nothing cuts well."""
         content = self.record.content
         return [
             ordinal
             for ordinal, unit in zip(self.ordinals, self.units, strict=True)
-            if unit.rest - unit.ink > UNBROKEN_CHARS and _UNBROKEN.search(content, unit.ink, unit.rest)
+            if unbroken(content[unit.ink : unit.rest])
         ]
 
 

@@ -96,6 +96,7 @@ class Candidate:
     duplicate_of: str | None = None
     reason: str = ""  # why it is here: pinned, open, decision, recent (restore only), or "link from <id>"
     coverage: float = 1.0
+    relevant: bool = True  # what is not comes only into packs that are to be filled
 
 
 @dataclass(frozen=True, slots=True)

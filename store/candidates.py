@@ -113,9 +113,28 @@ def search(
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
     ids = [id_of(*one) for one in zip(details["key"].tolist(), details["name"].tolist(), strict=True)]
     hits = hits_of(session, text, words, ranked, ids, kept.records, scoring)
+    kept, hits = _marked(kept, hits, scoring, hops)
     if in_front:
         hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
     return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
+
+
+def _marked(kept: Candidates, hits: tuple[Hit, ...], scoring: Scoring, hops: int) -> tuple[Candidates, tuple[Hit, ...]]:
+    """The candidates with what is not relevant marked: a record that was read by its passages, any other by its score.
+
+    With `hops` what a relevant record is linked to is relevant too, and begins with its beginning.
+    """
+    some = {hit.id for hit in hits if hit.relevant}
+    beside = {hit.id for hit in hits} - some
+    least = scoring.relevant * max((item.score for item in kept.items), default=0.0)
+    beside |= {item.id for item in kept.items if item.id not in some and item.score < least and not item.reason}
+    if hops:
+        linked = [ref for item in kept.items if item.id in some for ref in kept.links.get(item.id, ())]
+        near = [ref for ref in dict.fromkeys(linked) if ref in beside and ref in kept.records]
+        beside -= set(near)
+        begun = tuple(hit for ref in near for hit in _beginning(kept.records[ref]) if hit.score == _FIRST)
+        hits += tuple(replace(hit, score=0.0) for hit in begun)
+    return replace(kept, items=tuple(replace(item, relevant=item.id not in beside) for item in kept.items)), hits
 
 
 def named(words: Sequence[str], said_by: Sequence[str], found: Evidence) -> Bools:

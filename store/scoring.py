@@ -56,7 +56,8 @@ class Signal:
     bears: bool = True
 
 
-# Weights are round numbers on the flat top of what was measured (tests/bench/evidence.py --ablation): none needs to be exact.
+# Weights are round numbers on the flat top of what was measured (tests/bench/evidence.py
+# --ablation): none needs to be exact.
 # BM25 is taken as a share of the best at hand, so that all signals have one scale in stores of any size.
 SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
     {
@@ -72,12 +73,11 @@ SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
         "name": Signal(1.0, "has a name where it asks who, which or where"),
         "user": Signal(2.5, "said by the user of a chat with an assistant: what is asked for later is theirs"),
         "assistant": Signal(1.0, "said by the assistant, where the query asks for that"),
+        "reply": Signal(1.5, "what people say next when the same was asked before"),
+        "fault": Signal(2.0, "an error, or the end, of what a trigger brought"),
         "question": Signal(-0.2, "asks and does not tell", bears=False),
         "first_person": Signal(0.4, "tells of who speaks", bears=False),
         "length": Signal(0.2, "says more; value: natural logarithm of its characters", bears=False),
-        "newer": Signal(
-            0.2, "of texts equally near the newer is right; value: place in time among the records", bears=False
-        ),
         "echo": Signal(-4.0, "only repeats the question: proves nothing"),
     }
 )

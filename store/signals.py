@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from .analyzer import content_weight, query_terms
 from .records import Record, Span
 
-__all__ = ["Asked", "Signs", "asked_for", "asks", "begins_turn", "dated", "novelty", "signs_of"]
+__all__ = ["Asked", "Signs", "asked_for", "asks", "begins_turn", "dated", "novelty", "signs_of", "skeleton", "unbroken"]
 
 Floats = NDArray[np.float64]
 
 _WHEN: Final = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|week)\b|\bhow long ago\b|\bsince when\b"
+    r"(?:^|[,;:.?!]\s*)(?:(?:and|so|but|or) )?(?:since |until |till |by )?when\b"
+    r"|\bwhen (?:is|was|are|were|do|does|did|will|would|can|could|should|has|have|had)\b"
+    r"|\b(?:what|which) (?:date|day|month|year|time|week)\b|\bhow long ago\b"
     r"|いつ|何時|何日|何月|何年|何曜日|期日|期限は",
     re.I,
 )
@@ -68,9 +70,16 @@ _CAPITAL_WIDE: Final = re.compile(r"[\u30a1-\u30fa]{2,}|さん|[一-龠々][氏�
 _WIDE: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _ASKS: Final = re.compile(r"[?？][\"'”’)」』*_]*\s*$|(?:です|ます|でしょう|だろう)か。?\s*$")
 _FIRST_PERSON: Final = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|my|me|we|our|mine|myself)\b|私|僕|俺|わたし|我々")
+_FAULT: Final = re.compile(
+    r"(?i:\b(?:error|fatal|fail(?:ed|ure|s)?|exception|panic|abort(?:ed)?|refused|denied|timed out|killed)\b)"
+    r"|\b\w+(?:Error|Exception)\b|エラー|失敗|例外|異常終了|中断"
+)
+_UNBROKEN: Final = re.compile(r"[^\s\u3000-\u9fff\uac00-\ud7ff\uff00-\uffef]{161}|\S{2001}")
+_NUMBERS: Final = re.compile(r"\d+|[一二三四五六七八九十百千]+")
 _USER: Final = frozenset(("user", "human", "customer", "me", "ユーザー", "ユーザ", "客"))
 _ASSISTANT: Final = frozenset(("assistant", "ai", "bot", "system", "agent", "model", "アシスタント", "システム"))
 _LABEL_CHARS: Final = 80
+_ENDING: Final = 2  # passages at the end of what a trigger brought
 _LONG_CHARS: Final = 2_000  # of a passage that is looked at: one that nothing cuts may be endless
 
 _YEAR: Final = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})(?![0-9])")
@@ -122,7 +131,8 @@ def dated(text: str, created: NDArray[np.datetime64]) -> Floats:
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What the passages of a record have, one entry each: float64 of 0 or 1, `length` the logarithm of the characters;
-    `turn` int64 numbers the turns of a chat, where passages outside of turns stand alone."""
+    `fault` marks errors and the end of what a trigger brought. `unbroken` those that nothing cuts well. `turn` int64
+    numbers the turns of a chat, where passages outside of turns stand alone."""
 
     date: Floats
     number: Floats
@@ -132,15 +142,18 @@ class Signs:
     length: Floats
     user: Floats
     assistant: Floats
+    fault: Floats
+    unbroken: Floats
     turn: NDArray[np.int64]
 
 
 def signs_of(record: Record) -> Signs:
     """The signs of each passage of a record. Linear in its text."""
     content = record.content
-    found = np.zeros((8, len(record.passages)))
+    found = np.zeros((10, len(record.passages)))
     turn = np.zeros(len(record.passages), dtype=np.int64)
     speaker, number = "", -1
+    trigger = record.kind == "trigger"
     for n, span in enumerate(record.passages):
         text = content[span.start : min(span.end, span.start + _LONG_CHARS)]
         begins = not span.speaker or begins_turn(content, span)
@@ -158,6 +171,8 @@ def signs_of(record: Record) -> Signs:
             np.log(max(len(words.strip()), 1)),
             role in _USER,
             role in _ASSISTANT,
+            trigger and (_FAULT.search(text) is not None or n + _ENDING >= len(record.passages)),
+            unbroken(text),
         )
     return Signs(*found, turn)  # type: ignore[call-arg]
 
@@ -175,6 +190,17 @@ def begins_turn(content: str, span: Span) -> bool:
 def asks(text: str) -> bool:
     """Whether a text ends with a question."""
     return _ASKS.search(text) is not None
+
+
+def unbroken(text: str) -> bool:
+    """Whether nothing cuts a text well: a stretch of more than 160 characters without a blank (a long address,
+    hexadecimal digits, minified JSON), or one of 2,000 in any script."""
+    return len(text) > 160 and _UNBROKEN.search(text) is not None
+
+
+def skeleton(text: str) -> str:
+    """What stays of a passage where only numbers differ."""
+    return " ".join(_NUMBERS.sub("0", text[:_LONG_CHARS].casefold()).split())
 
 
 def novelty(text: str, words: frozenset[str]) -> float:

@@ -1,8 +1,10 @@
-"""From ranked passages to the hits of a pack: what their text adds to their worth, and where relevance ends."""
+"""From ranked passages to the hits of a pack: what their text adds to their worth, and where relevance ends. Pure but
+for what a process remembers of a record."""
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,22 +15,30 @@ from .base import Hit
 from .duck import Session
 from .records import Record
 from .scoring import SIGNALS, Bools, Floats, Ints, Ranked, Scoring
-from .signals import Asked, Signs, asked_for, novelty, signs_of
+from .signals import Asked, Signs, asked_for, novelty, signs_of, skeleton
 
 _ECHO: Final = 0.6  # share of the query that a passage holds which may be its echo
 _ASKED_AGAIN: Final = 0.4  # novelty up to which a passage that asks is one
 _NOTHING_NEW: Final = 0.05  # the same for one that tells
+_ANSWERED: Final = 0.6  # share of the query in one passage, from which on prose needs no neighbours to be understood
+_WHOLLY: Final = 0.9  # share of the query in one passage, from which on relevance ends sooner
+_SURE: Final = 0.1  # by so much
+_REACH: Final = 2  # passages on each side that a passage speaks for
+_LIKE: Final = 2  # passages of a record that differ in numbers alone
+_FAULTS: Final = 3  # errors of what a trigger brought that are shown though they share no word with the query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Pool:
     """The passages at hand, one entry each: `record` is the index of the record, `turn` a number over all of them."""
 
     record: Ints
     ordinal: Ints
+    alone: Floats
     value: Floats
     bears: Floats
     echo: Bools
+    unbroken: Bools
     turn: Ints
     size: Ints  # passages of its turn
 
@@ -42,75 +52,125 @@ def hits_of(
     records: Mapping[str, Record],
     scoring: Scoring,
 ) -> tuple[Hit, ...]:
-    """The passages of `records` that bear on a query, best first; `ids` are those of the records of `ranked`.
-
-    Where relevance ends they say so: a passage is relevant whose worth, of the signals that bear on the query, is at
-    least the share `scoring.relevant` of the best.
-    """
+    """The passages of `records` that bear on a query, best first; `ids` are those of the records of `ranked`."""
     chosen = np.array([ref in records for ref in ids], dtype=bool)[ranked.owner]
     if not chosen.any():
         return ()
-    pool = _pooled(session, text, frozenset(words), ranked, chosen, ids, records)
-    proof = pool.bears[~pool.echo] if not pool.echo.all() else pool.bears
-    relevant = pool.bears >= scoring.relevant * float(proof.max())
+    signs = {n: _signs(session, records[ids[n]]) for n in dict.fromkeys(ranked.owner[chosen].tolist())}
+    pool = _with_faults(_pooled(ranked, chosen), signs)
+    _weighed(pool, text, frozenset(words), {n: records[ids[n]] for n in signs}, signs)
+    relevant = _relevant(pool, scoring)
     order = _together(pool, scoring)
     order = _in_turn(pool.record[order], order, len(ids), scoring)
+    _fold_like(pool, order, relevant, {n: records[ids[n]] for n in signs})
     return tuple(
         Hit(ids[pool.record[n]], int(pool.ordinal[n]), float(pool.value[n]), bool(relevant[n])) for n in order.tolist()
     )
 
 
-def _pooled(
-    session: Session,
-    text: str,
-    words: frozenset[str],
-    ranked: Ranked,
-    chosen: Bools,
-    ids: Sequence[str],
-    records: Mapping[str, Record],
-) -> _Pool:
-    owner, ordinal, alone = ranked.owner[chosen], ranked.ordinal[chosen], ranked.alone[chosen]
+def _pooled(ranked: Ranked, chosen: Bools) -> _Pool:
+    count = int(chosen.sum())
     value = ranked.value[chosen]
-    bears = value.copy()
-    echo = np.zeros(len(owner), dtype=bool)
-    turn = np.zeros(len(owner), dtype=np.int64)
-    size = np.zeros(len(owner), dtype=np.int64)
+    return _Pool(
+        record=ranked.owner[chosen],
+        ordinal=ranked.ordinal[chosen],
+        alone=ranked.alone[chosen],
+        value=value.copy(),
+        bears=value.copy(),
+        echo=np.zeros(count, dtype=bool),
+        unbroken=np.zeros(count, dtype=bool),
+        turn=np.zeros(count, dtype=np.int64),
+        size=np.ones(count, dtype=np.int64),
+    )
+
+
+def _with_faults(pool: _Pool, signs: Mapping[int, Signs]) -> _Pool:
+    """The pool with the last errors of what triggers brought: as worth as the least that was found in it."""
+    more: list[tuple[int, int, float]] = []
+    for n, sign in signs.items():
+        faults = np.flatnonzero(sign.fault)
+        if len(faults):
+            mine = pool.record == n
+            new = faults[~np.isin(faults, pool.ordinal[mine])][-_FAULTS:]
+            more += [(n, int(ordinal), float(pool.value[mine].min())) for ordinal in new]
+    if not more:
+        return pool
+    record, ordinal, value = zip(*more, strict=True)
+    none = np.zeros(len(more))
+    return _Pool(
+        record=np.concatenate((pool.record, np.array(record, dtype=np.int64))),
+        ordinal=np.concatenate((pool.ordinal, np.array(ordinal, dtype=np.int64))),
+        alone=np.concatenate((pool.alone, none)),
+        value=np.concatenate((pool.value, np.array(value))),
+        bears=np.concatenate((pool.bears, np.array(value))),
+        echo=np.concatenate((pool.echo, none > 0)),
+        unbroken=np.concatenate((pool.unbroken, none > 0)),
+        turn=np.concatenate((pool.turn, np.zeros(len(more), dtype=np.int64))),
+        size=np.concatenate((pool.size, np.ones(len(more), dtype=np.int64))),
+    )
+
+
+def _weighed(
+    pool: _Pool, text: str, words: frozenset[str], records: Mapping[int, Record], signs: Mapping[int, Signs]
+) -> None:
+    """Add what the text of the passages tells."""
     asked = asked_for(text)
-    newer = _place_in_time(records)
     before = 0
-    for index in dict.fromkeys(owner.tolist()):
-        record = records[ids[index]]
-        signs = _signs(session, record)
-        mine = np.flatnonzero(owner == index)
-        at = ordinal[mine]
-        for n in mine[alone[mine] >= _ECHO].tolist():
-            span = record.passages[ordinal[n]]
-            new = novelty(record.content[span.start : span.end], words)
-            echo[n] = new <= (_ASKED_AGAIN if signs.asks[ordinal[n]] else _NOTHING_NEW)
-        for name, column in _columns(signs, asked).items():
+    for index, sign in signs.items():
+        mine = np.flatnonzero(pool.record == index)
+        at = pool.ordinal[mine]
+        for name, column in _columns(sign, asked).items():
             added = SIGNALS[name].weight * column[at]
-            value[mine] += added
+            pool.value[mine] += added
             if SIGNALS[name].bears:
-                bears[mine] += added
-        value[mine] += SIGNALS["newer"].weight * newer[record.id]
-        sizes = np.bincount(signs.turn)
-        turn[mine] = before + signs.turn[at]
-        size[mine] = sizes[signs.turn[at]]
+                pool.bears[mine] += added
+        sizes = np.bincount(sign.turn)
+        pool.turn[mine] = before + sign.turn[at]
+        pool.size[mine] = sizes[sign.turn[at]]
+        pool.unbroken[mine] = sign.unbroken[at] > 0
         before += len(sizes)
-    value[echo] += SIGNALS["echo"].weight
-    bears[echo] += SIGNALS["echo"].weight
-    return _Pool(owner, ordinal, value, bears, echo, turn, size)
+        _echoes(pool, words, records[index], sign, mine)
 
 
-def _columns(signs: Signs, asked: Asked) -> dict[str, Floats]:
-    columns = {"question": signs.asks, "first_person": signs.first_person, "length": signs.length}
+def _echoes(pool: _Pool, words: frozenset[str], record: Record, sign: Signs, mine: Ints) -> None:
+    """Take away what counts because a passage only repeats the query: of itself, and half of it of what stands beside it.
+
+    A person who answers in the turns that follow is believed: what was asked then is asked now.
+    """
+    lost = np.zeros(len(sign.turn))
+    for n in mine[pool.alone[mine] >= _ECHO].tolist():
+        ordinal = int(pool.ordinal[n])
+        span = record.passages[ordinal]
+        said = record.content[span.start : span.end]
+        if span.speaker:
+            said = said.replace(span.speaker, "", 1)
+        asks = bool(sign.asks[ordinal])
+        if novelty(said, words) > (_ASKED_AGAIN if asks else _NOTHING_NEW):
+            continue
+        pool.echo[n] = True
+        lost[ordinal] += SIGNALS["echo"].weight
+        if asks:
+            after = range(ordinal + 1, min(ordinal + 1 + _REACH, len(record.passages)))
+            if any(record.passages[k].speaker not in ("", span.speaker) and not sign.assistant[k] for k in after):
+                lost[list(after)] += SIGNALS["reply"].weight
+            else:
+                lost -= 0.5 * SIGNALS["record"].weight
+                lost[max(ordinal - _REACH, 0) : ordinal] -= 0.5 * SIGNALS["around"].weight
+                lost[list(after)] -= 0.5 * SIGNALS["around"].weight
+                lost[list(after)[:1]] -= SIGNALS["previous"].weight
+    pool.value[mine] += lost[pool.ordinal[mine]]
+    pool.bears[mine] += lost[pool.ordinal[mine]]
+
+
+def _columns(sign: Signs, asked: Asked) -> dict[str, Floats]:
+    columns = {"question": sign.asks, "first_person": sign.first_person, "length": sign.length, "fault": sign.fault}
     if asked.date:
-        columns["when"] = signs.date
+        columns["when"] = sign.date
     if asked.number:
-        columns["count"] = signs.number
+        columns["count"] = sign.number
     if asked.name:
-        columns["name"] = signs.name
-    columns |= {"assistant": signs.assistant} if asked.assistant else {"user": signs.user}
+        columns["name"] = sign.name
+    columns |= {"assistant": sign.assistant} if asked.assistant else {"user": sign.user}
     return columns
 
 
@@ -120,16 +180,44 @@ def _signs(session: Session, record: Record) -> Signs:
     signs: Signs | None = session.recalled(name)
     if signs is None:
         signs = signs_of(record)
-        session.keep(name, signs, 300 + 72 * len(record.passages))
+        session.keep(name, signs, 300 + 88 * len(record.passages))
     return signs
 
 
-def _place_in_time(records: Mapping[str, Record]) -> dict[str, float]:
-    """Where each record stands in time, 0 the oldest to 1 the newest. One dated in the future counts as of its writing."""
-    times = {ref: min(record.created_at, record.updated_at) for ref, record in records.items()}
-    distinct = sorted(set(times.values()))
-    place = {moment: n / max(len(distinct) - 1, 1) for n, moment in enumerate(distinct)}
-    return {ref: place[moment] for ref, moment in times.items()}
+def _relevant(pool: _Pool, scoring: Scoring) -> Bools:
+    """Which passages are relevant: their worth, of the signals that bear on the query, is at least a share of the best.
+
+    What nothing cuts takes much room, so it must be worth as much as the best of the others. In prose a passage without
+    a word of the query is relevant only where the query is not answered by one passage: it helps to read its neighbour.
+    """
+    proof = ~pool.echo & ~pool.unbroken
+    best = float(pool.bears[proof if proof.any() else ~pool.echo if not pool.echo.all() else pool.echo].max())
+    answered = float(pool.alone.max())
+    share = scoring.relevant + (_SURE if answered >= _WHOLLY else 0.0)
+    relevant = pool.bears >= share * best
+    relevant &= ~pool.unbroken | (pool.bears >= best)
+    if answered >= _ANSWERED:
+        relevant &= (pool.alone > 0) | (pool.size > 1)
+    if not relevant.any():
+        relevant |= pool.bears >= pool.bears.max()
+    return relevant
+
+
+def _fold_like(pool: _Pool, order: Ints, relevant: Bools, records: Mapping[int, Record]) -> None:
+    """What a record says again is not relevant: the same text, and from the third on what differs in numbers alone."""
+    seen: set[tuple[int, str]] = set()
+    like: Counter[tuple[int, str]] = Counter()
+    for n in order.tolist():
+        if not relevant[n]:
+            continue
+        index = int(pool.record[n])
+        span = records[index].passages[pool.ordinal[n]]
+        text = " ".join(records[index].content[span.start : span.end].split())
+        if (index, text) in seen or like[index, skeleton(text)] >= _LIKE:
+            relevant[n] = False
+            continue
+        seen.add((index, text))
+        like[index, skeleton(text)] += 1
 
 
 def _together(pool: _Pool, scoring: Scoring) -> Ints:
