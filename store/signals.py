@@ -131,7 +131,7 @@ def dated(text: str, created: NDArray[np.datetime64]) -> Floats:
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What the passages of a record have, one entry each: float64 of 0 or 1, `length` the logarithm of the characters;
-    `fault` marks errors and the end of what a trigger brought. `unbroken` those that nothing cuts well. `turn` int64
+    `fault` marks errors and the end of what a trigger brought. `unbroken` those that nothing cuts well, `chat` turns. `turn` int64
     numbers the turns of a chat, where passages outside of turns stand alone."""
 
     date: Floats
@@ -144,13 +144,14 @@ class Signs:
     assistant: Floats
     fault: Floats
     unbroken: Floats
+    chat: Floats
     turn: NDArray[np.int64]
 
 
 def signs_of(record: Record) -> Signs:
     """The signs of each passage of a record. Linear in its text."""
     content = record.content
-    found = np.zeros((10, len(record.passages)))
+    found = np.zeros((11, len(record.passages)))
     turn = np.zeros(len(record.passages), dtype=np.int64)
     speaker, number = "", -1
     trigger = record.kind == "trigger"
@@ -173,6 +174,7 @@ def signs_of(record: Record) -> Signs:
             role in _ASSISTANT,
             trigger and (_FAULT.search(text) is not None or n + _ENDING >= len(record.passages)),
             unbroken(text),
+            speaker != "",
         )
     return Signs(*found, turn)  # type: ignore[call-arg]
 

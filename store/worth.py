@@ -39,6 +39,7 @@ class _Pool:
     bears: Floats
     echo: Bools
     unbroken: Bools
+    chat: Bools
     turn: Ints
     size: Ints  # passages of its turn
 
@@ -79,6 +80,7 @@ def _pooled(ranked: Ranked, chosen: Bools) -> _Pool:
         bears=value.copy(),
         echo=np.zeros(count, dtype=bool),
         unbroken=np.zeros(count, dtype=bool),
+        chat=np.zeros(count, dtype=bool),
         turn=np.zeros(count, dtype=np.int64),
         size=np.ones(count, dtype=np.int64),
     )
@@ -105,6 +107,7 @@ def _with_faults(pool: _Pool, signs: Mapping[int, Signs]) -> _Pool:
         bears=np.concatenate((pool.bears, np.array(value))),
         echo=np.concatenate((pool.echo, none > 0)),
         unbroken=np.concatenate((pool.unbroken, none > 0)),
+        chat=np.concatenate((pool.chat, none > 0)),
         turn=np.concatenate((pool.turn, np.zeros(len(more), dtype=np.int64))),
         size=np.concatenate((pool.size, np.ones(len(more), dtype=np.int64))),
     )
@@ -128,6 +131,7 @@ def _weighed(
         pool.turn[mine] = before + sign.turn[at]
         pool.size[mine] = sizes[sign.turn[at]]
         pool.unbroken[mine] = sign.unbroken[at] > 0
+        pool.chat[mine] = sign.chat[at] > 0
         before += len(sizes)
         _echoes(pool, words, records[index], sign, mine)
 
@@ -187,20 +191,18 @@ def _signs(session: Session, record: Record) -> Signs:
 def _relevant(pool: _Pool, scoring: Scoring) -> Bools:
     """Which passages are relevant: their worth, of the signals that bear on the query, is at least a share of the best.
 
-    What nothing cuts takes much room, so it must be worth as much as the best of the others. In prose a passage without
-    a word of the query is relevant only where the query is not answered by one passage: it helps to read its neighbour.
+    Where one passage answers the query, relevance ends sooner; prose beside it that has no word of the query is not
+    needed to read it, and what nothing cuts (it takes much room) is not needed at all.
     """
-    proof = ~pool.echo & ~pool.unbroken
-    best = float(pool.bears[proof if proof.any() else ~pool.echo if not pool.echo.all() else pool.echo].max())
-    answered = float(pool.alone.max())
+    plain = ~pool.echo & ~pool.unbroken
+    proof = plain if plain.any() else ~pool.echo if not pool.echo.all() else pool.echo
+    answered = float(pool.alone[~pool.unbroken].max(initial=0.0))
     share = scoring.relevant + (_SURE if answered >= _WHOLLY else 0.0)
-    relevant = pool.bears >= share * best
-    relevant &= ~pool.unbroken | (pool.bears >= best)
+    relevant = pool.bears >= share * float(pool.bears[proof].max())
     if answered >= _ANSWERED:
-        relevant &= (pool.alone > 0) | (pool.size > 1)
-    if not relevant.any():
-        relevant |= pool.bears >= pool.bears.max()
-    return relevant
+        relevant &= (pool.alone > 0) | pool.chat
+        relevant &= ~pool.unbroken
+    return relevant if relevant.any() else pool.bears >= float(pool.bears.max())
 
 
 def _fold_like(pool: _Pool, order: Ints, relevant: Bools, records: Mapping[int, Record]) -> None:
