@@ -145,10 +145,11 @@ class Governing:
 
     def __init__(self, record: Record) -> None:
         self._content, self._spans = record.content, record.passages
-        self._short = is_short(record.content, SHORT_CHARS)
+        chat = any(span.speaker for span in record.passages)
+        self._short = not chat and is_short(record.content, SHORT_CHARS)
 
     def along(self, hit: int) -> list[int]:
-        """Ordinals of the passages that come with one: of a short record all others, else what qualifies it, the reply
+        """Ordinals of the passages that come with one: of a short text all others, else what qualifies it, the reply
         to it, and what stands above it and holds for it."""
         content, spans = self._content, self._spans
         if self._short:

@@ -232,7 +232,7 @@ def rank(
         "speaker": spoken,
         "date": dated[owner],
     }
-    steps = columns["own"] + columns["previous"] + columns["following"] > 0
+    steps = own + columns["around"] + columns["previous"] + columns["following"] > 0
     steps[starts[~first.found[top]]] = True  # a record found by its title, path or type alone shows its beginning
     value: Floats = sum((SIGNALS[name].weight * column for name, column in columns.items()), np.zeros(total))
 
