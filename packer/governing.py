@@ -12,13 +12,12 @@ from collections.abc import Sequence
 import regex
 
 from context_packs.store.cuts import is_wide
-from context_packs.store.records import Record, Span
+from context_packs.store.records import Span
 from context_packs.store.signals import asks, begins_turn
 
-SHORT_CHARS = 320
-"""Characters of a record that is shown whole where any of it is; half of it where a character says more."""
-LITTLE_CHARS = 480
-"""The same of a record that is completed once all hits are shown."""
+SHORT_CHARS = 480
+"""Characters of a record that is completed once all hits are shown; half of it where a character says more."""
+FARTHEST = 400  # passages that are looked back for a heading or the top of a list, so that each step stays cheap
 MOST_PIECES = 40  # of one sentence
 _CONTINUES = regex.compile(r"[\p{M}\u200c\u200d]")
 _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -95,7 +94,7 @@ def governors(content: str, spans: Sequence[Span], hit: int) -> list[int]:
     found: list[int] = []
     top = hit
     if kind in ("row", "item"):
-        while top > 0 and spans[top - 1].kind in (kind, "blank"):
+        while top > 0 and hit - top < FARTHEST and spans[top - 1].kind in (kind, "blank"):
             top -= 1
         named = _BREAK.search(words_of(content, spans[top]))  # the names of the columns and the rule below them
         if kind == "row" and top != hit and named:
@@ -103,7 +102,7 @@ def governors(content: str, spans: Sequence[Span], hit: int) -> list[int]:
         before = neighbour(content, spans, top, -1)
         if before is not None and words_of(content, spans[before]).endswith((":", "：")):
             found.append(before)
-    heading = next((n for n in range(top - 1, -1, -1) if spans[n].kind == "heading"), None)
+    heading = next((n for n in range(top - 1, max(top - FARTHEST, 0) - 1, -1) if spans[n].kind == "heading"), None)
     return found if heading is None or heading in found else [*found, heading]
 
 
@@ -140,23 +139,14 @@ def is_short(content: str, most: int) -> bool:
     return len(content) <= most // 2 or (len(content) <= most and not is_wide(content))
 
 
-class Governing:
-    """What must be shown together with each passage of one record."""
-
-    def __init__(self, record: Record) -> None:
-        self._content, self._spans = record.content, record.passages
-        chat = any(span.speaker for span in record.passages)
-        self._short = not chat and is_short(record.content, SHORT_CHARS)
-
-    def along(self, hit: int) -> list[int]:
-        """Ordinals of the passages that come with one: of a short text all others, else what qualifies it, the reply
-        to it, and what stands above it and holds for it."""
-        content, spans = self._content, self._spans
-        if self._short:
-            return [span.ordinal for span in spans if span.ordinal != hit]
-        if not spans:
-            return []
-        return [*governors(content, spans, hit), *qualifiers(content, spans, hit), *reply(content, spans, hit)]
+def along(content: str, spans: Sequence[Span], hit: int) -> list[int]:
+    """Ordinals of the passages that must be shown together with one: what stands above it and holds for it, what
+    qualifies it, and the reply to it."""
+    return (
+        [*governors(content, spans, hit), *qualifiers(content, spans, hit), *reply(content, spans, hit)]
+        if spans
+        else []
+    )
 
 
 def reply(content: str, spans: Sequence[Span], hit: int) -> list[int]:

@@ -14,7 +14,7 @@ from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
 
 from .fit import BLANK_LINE, Selection, fit, shorter, shown_of
-from .governing import LITTLE_CHARS, Governing, is_short
+from .governing import SHORT_CHARS, along, is_short
 from .ladder import Step, ladder, openable
 from .profile import Profile, with_defaults
 from .render import Layout, Limits, layout
@@ -160,13 +160,12 @@ def build(
     beside = {item.id for item in found.items if relevant and not item.relevant}
     own = sum(item.duplicate_of is None and item.id not in beside for item in found.items)
     form = layout(profile.template)
-    governing = {ref: Governing(outline.record) for ref, outline in outlines.items()}
     steps = ladder(
         [hit for hit in found.hits if hit.relevant or not relevant],
         {ref: outline.ordinals for ref, outline in outlines.items()},
         {Step(ref, ordinal) for ref, outline in outlines.items() for ordinal in outline.unwieldy()},
-        lambda ref, ordinal: governing[ref].along(ordinal),
-        {ref for ref in opened if is_short(records[ref].content, LITTLE_CHARS)} if relevant else None,
+        lambda ref, ordinal: along(records[ref].content, records[ref].passages, ordinal),
+        {ref for ref in opened if is_short(records[ref].content, SHORT_CHARS)} if relevant else None,
     )
     selection = fit(steps, outlines, own, form, counter, request.max_tokens, request.max_chars)
     while True:

@@ -63,4 +63,4 @@ def test_defaults_of_a_profile_fill_only_what_the_caller_left_open() -> None:
     given = with_defaults(parse_request(max_items=8, max_tokens=1500), profile)
     assert (given.max_items, given.max_tokens, given.max_chars) == (8, 1500, 9500)
     assert with_defaults(filled, profile) == filled
-    assert with_defaults(parse_request(), load_profile("public")) == parse_request()
+    assert with_defaults(parse_request(), load_profile("public")) == parse_request(fill="relevant")

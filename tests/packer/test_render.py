@@ -17,7 +17,7 @@ from context_packs.packer.section import Section, outline_of
 from context_packs.store.base import Candidates
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
-TEMPLATES = ("public", "sections", "bare")
+TEMPLATES = ("public", "brief", "sections", "bare")
 
 
 def cases(kit: Any) -> dict[str, tuple[Candidates, dict[str, Any]]]:
