@@ -215,7 +215,8 @@ class ContextPacks(Chained):
             raise InvalidField(f"{min(fields)}: give a PackRequest or fields, not both", field=min(fields))
         profile = load_profile(request.profile)
         request = with_defaults(request, profile)
-        found = self._found(request, request.max_items + SPARE)
+        spare = SPARE if request.time_order is None else 0  # the best are chosen, then ordered
+        found = self._found(request, request.max_items + spare)
         return build(request, profile, found, found.records, self._counter)
 
     def render(self, pack: Pack, profile: str = "public") -> str:

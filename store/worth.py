@@ -18,10 +18,13 @@ from .scoring import SIGNALS, Bools, Floats, Ints, Ranked, Scoring
 from .signals import Asked, Signs, asked_for, novelty, signs_of, skeleton
 
 _ECHO: Final = 0.6  # share of the query that a passage holds which may be its echo
+_CLOSE: Final = 0.4  # share from which on a passage with little else is close to the query
+_MUCH_NEW: Final = 0.5  # novelty up to which it has little else
 _ASKED_AGAIN: Final = 0.4  # novelty up to which a passage that asks is one
 _NOTHING_NEW: Final = 0.05  # the same for one that tells
+_SAYS_NO_MORE: Final = -2.0  # added to the worth of such a passage: it stands behind what says more
 _ANSWERED: Final = 0.6  # share of the query in one passage, from which on prose needs no neighbours to be understood
-_WHOLLY: Final = 0.9  # share of the query in one passage, from which on relevance ends sooner
+_WHOLLY: Final = 0.9  # share of the query in one passage of prose, from which on relevance ends sooner
 _SURE: Final = 0.1  # by so much
 _REACH: Final = 2  # passages on each side that a passage speaks for
 _LIKE: Final = 2  # passages of a record that differ in numbers alone
@@ -38,6 +41,7 @@ class _Pool:
     value: Floats
     bears: Floats
     echo: Bools
+    close: Bools
     unbroken: Bools
     chat: Bools
     turn: Ints
@@ -79,6 +83,7 @@ def _pooled(ranked: Ranked, chosen: Bools) -> _Pool:
         value=value.copy(),
         bears=value.copy(),
         echo=np.zeros(count, dtype=bool),
+        close=np.zeros(count, dtype=bool),
         unbroken=np.zeros(count, dtype=bool),
         chat=np.zeros(count, dtype=bool),
         turn=np.zeros(count, dtype=np.int64),
@@ -106,6 +111,7 @@ def _with_faults(pool: _Pool, signs: Mapping[int, Signs]) -> _Pool:
         value=np.concatenate((pool.value, np.array(value))),
         bears=np.concatenate((pool.bears, np.array(value))),
         echo=np.concatenate((pool.echo, none > 0)),
+        close=np.concatenate((pool.close, none > 0)),
         unbroken=np.concatenate((pool.unbroken, none > 0)),
         chat=np.concatenate((pool.chat, none > 0)),
         turn=np.concatenate((pool.turn, np.zeros(len(more), dtype=np.int64))),
@@ -137,31 +143,35 @@ def _weighed(
 
 
 def _echoes(pool: _Pool, words: frozenset[str], record: Record, sign: Signs, mine: Ints) -> None:
-    """Take away what counts because a passage only repeats the query: of itself, and half of it of what stands beside it.
+    """Take away what counts because a passage only repeats the query: of it, and half of it of what stands beside it.
 
     A person who answers in the turns that follow is believed: what was asked then is asked now.
     """
     lost = np.zeros(len(sign.turn))
-    for n in mine[pool.alone[mine] >= _ECHO].tolist():
+    for n in mine[pool.alone[mine] >= _CLOSE].tolist():
         ordinal = int(pool.ordinal[n])
         span = record.passages[ordinal]
         said = record.content[span.start : span.end]
         if span.speaker:
             said = said.replace(span.speaker, "", 1)
         asks = bool(sign.asks[ordinal])
-        if novelty(said, words) > (_ASKED_AGAIN if asks else _NOTHING_NEW):
+        new = novelty(said, words)
+        pool.close[n] = new <= _MUCH_NEW or pool.alone[n] >= _ANSWERED
+        if pool.alone[n] < _ECHO or new > (_ASKED_AGAIN if asks else _NOTHING_NEW):
+            continue
+        if not asks:
+            pool.value[n] += _SAYS_NO_MORE
             continue
         pool.echo[n] = True
         lost[ordinal] += SIGNALS["echo"].weight
-        if asks:
-            after = range(ordinal + 1, min(ordinal + 1 + _REACH, len(record.passages)))
-            if any(record.passages[k].speaker not in ("", span.speaker) and not sign.assistant[k] for k in after):
-                lost[list(after)] += SIGNALS["reply"].weight
-            else:
-                lost -= 0.5 * SIGNALS["record"].weight
-                lost[max(ordinal - _REACH, 0) : ordinal] -= 0.5 * SIGNALS["around"].weight
-                lost[list(after)] -= 0.5 * SIGNALS["around"].weight
-                lost[list(after)[:1]] -= SIGNALS["previous"].weight
+        after = list(range(ordinal + 1, min(ordinal + 1 + _REACH, len(record.passages))))
+        if any(record.passages[k].speaker not in ("", span.speaker) and not sign.assistant[k] for k in after):
+            lost[after] += SIGNALS["reply"].weight
+        else:
+            lost -= 0.5 * SIGNALS["record"].weight
+            lost[max(ordinal - _REACH, 0) : ordinal] -= 0.5 * SIGNALS["around"].weight
+            lost[after] -= 0.5 * SIGNALS["around"].weight
+            lost[after[:1]] -= SIGNALS["previous"].weight
     pool.value[mine] += lost[pool.ordinal[mine]]
     pool.bears[mine] += lost[pool.ordinal[mine]]
 
@@ -192,13 +202,15 @@ def _relevant(pool: _Pool, scoring: Scoring) -> Bools:
     """Which passages are relevant: their worth, of the signals that bear on the query, is at least a share of the best.
 
     Where one passage answers the query, relevance ends sooner; prose beside it that has no word of the query is not
-    needed to read it, and what nothing cuts (it takes much room) is not needed at all.
+    needed to read it, and what nothing cuts (it takes much room) is not needed at all. What is itself close to the
+    query is relevant beside any other: of two facts that differ in one word both are told.
     """
     plain = ~pool.echo & ~pool.unbroken
     proof = plain if plain.any() else ~pool.echo if not pool.echo.all() else pool.echo
     answered = float(pool.alone[~pool.unbroken].max(initial=0.0))
-    share = scoring.relevant + (_SURE if answered >= _WHOLLY else 0.0)
-    relevant = pool.bears >= share * float(pool.bears[proof].max())
+    wholly = float(pool.alone[~pool.unbroken & ~pool.chat].max(initial=0.0)) >= _WHOLLY
+    share = scoring.relevant + (_SURE if wholly else 0.0)
+    relevant = (pool.bears >= share * float(pool.bears[proof].max())) | pool.close
     if answered >= _ANSWERED:
         relevant &= (pool.alone > 0) | pool.chat
         relevant &= ~pool.unbroken
