@@ -131,8 +131,8 @@ def dated(text: str, created: NDArray[np.datetime64]) -> Floats:
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What the passages of a record have, one entry each: float64 of 0 or 1, `length` the logarithm of the characters;
-    `fault` marks errors and the end of what a trigger brought. `unbroken` those that nothing cuts well, `chat` turns. `turn` int64
-    numbers the turns of a chat, where passages outside of turns stand alone."""
+    `fault` marks errors and the end of what a trigger brought, `unbroken` what nothing cuts well, `chat` what somebody
+    says. `turn` int64 numbers the turns of a chat, where passages outside of turns stand alone."""
 
     date: Floats
     number: Floats

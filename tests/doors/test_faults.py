@@ -284,7 +284,7 @@ def test_e3_too_small_a_budget_is_not_irrelevance(doors: Doors) -> None:
         for text in doors.packed("backups", max_tokens=300).values()
     ]
     assert all(told)
-    for needed in {int(match[1]) for match in told if match} - {need - 13}:  # the hook's frame is shorter
+    for needed in [max(int(match[1]) for match in told if match)]:  # the frame of the hook is shorter
         enough = doors.packed("backups", max_tokens=needed)
         assert all("Reference: mem:1" in enough[door] for door in ("library", "command", "mcp"))
     assert doors.packs.recall_context("backups", max_tokens=need - 1).items == []

@@ -103,7 +103,21 @@ def test_a_prompt_gets_what_bears_on_it(run: Run, store: Path, project: Path) ->
 
 def test_a_prompt_gets_at_most_six_hundred_tokens(run: Run, store: Path, project: Path) -> None:
     """What comes with every prompt of a session stays small, from both memories together, whatever is relevant."""
-    long = "".join(f"The billing of {name} sends invoice by {name}. " for name in NAMES)
+    said = (
+        "weekly mail",
+        "fax",
+        "courier",
+        "robot",
+        "letter",
+        "portal",
+        "friend",
+        "wire",
+        "hand",
+        "archive",
+        "carrier",
+    )
+    many = (f"The billing invoice for {a} goes out by {b} only. " for a in said for b in said if a != b)
+    long = "".join(many)
     fill(store, {"content": long}, {"content": f"Here: {long}", "scope": f"project:{project}"})
     text = context(call(run, "user-prompt-submit", project, prompt="billing invoice"), "UserPromptSubmit")
     with ContextPacks.open(":memory:", embedder="none") as packs:
@@ -224,8 +238,9 @@ def test_a_ceiling_is_exact() -> None:
 
 def test_each_memory_has_a_share(run: Run, store: Path, project: Path) -> None:
     """A project that could fill the pack leaves a third to the general memory, and takes all where there is none."""
-    long = "".join(f"Step {n} of the migration moves table {n} to the new cluster. " for n in range(400))
-    fill(store, {"content": long, "scope": f"project:{project}"})
+    step = "Step {} of the migration moves table {} to the new cluster. "
+    steps = ("".join(step.format(n, f"{k}{n}") for n in range(40)) for k in "abcdefghijklmnopqrst")
+    fill(store, *({"content": f"{k}: {text}", "scope": f"project:{project}"} for k, text in enumerate(steps)))
     alone = context(call(run, "session-start", project))
     fill(store, {"content": "Ada likes tea."})
     both = context(call(run, "session-start", project))

@@ -37,7 +37,7 @@ def test_stored_text_becomes_indented_lines(text: str, lines: str) -> None:
 
 
 def test_a_gap_on_one_line_is_marked_in_the_line(kit: Any) -> None:
-    """Where sentences of a line are missing stands `…`, at its ends too; once all gaps are filled the line is as stored."""
+    """Where sentences of a line are missing stands `…`, at its ends too; with all of them the line is as stored."""
     text = "The first sentence is here. The second sentence is here. The third sentence is here."
     assert shown(kit, text, 0, 2).lines() == " The first sentence is here. … The third sentence is here."
     assert shown(kit, text, 2, 0, 1).lines() == f" {text}"
@@ -63,7 +63,8 @@ def test_a_turn_that_begins_in_the_middle_says_who_speaks(kit: Any) -> None:
     assert shown(kit, text, 2).lines() == " … Mika: Nobody asked for it. …"
     assert shown(kit, text, 1, 2).lines() == " … Mika: It came by ship in May. Nobody asked for it. …"
     assert shown(kit, text, 0, 2, 3).lines() == (
-        " Mika: The kiwi is stored in the cellar. … Mika: Nobody asked for it.\n Taro: I would have asked for it myself. …"
+        " Mika: The kiwi is stored in the cellar. … Mika: Nobody asked for it.\n"
+        " Taro: I would have asked for it myself. …"
     )
     assert shown(kit, text).lines() == "\n".join(f" {line}" for line in text.splitlines())
 
