@@ -21,6 +21,8 @@ from context_packs.store.analyzer import index_keys, query_terms, term_key
 from context_packs.store.passages import divide
 from context_packs.store.records import Record, Span
 
+from .governing import governors, ink_of, neighbour, qualifiers, sentence_of, words_of
+
 JOINER = " … "
 MAX_HITS = 40  # different passages that are looked at for one excerpt
 MAX_SEARCHED = 20_000  # characters of one passage that are searched for the words of the query
@@ -29,29 +31,13 @@ _CHUNK = 128
 Basis = Literal["blocks", "lexical", "start"]
 
 _CLUSTER = regex.compile(r"\X")
-_CONTINUES = regex.compile(r"[\p{M}\u200c\u200d]")
 _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CLOSERS = r"[)\]}\"'”’»」』）】〉》*_~`]*"
-_ENDED = re.compile(rf"[.!?:。！？｡．：…؟।]{_CLOSERS}\Z")
 # Borders inside a text: group 1 ends where what stands before the border ends, the match where the next begins.
 _SENTENCE = re.compile(rf"([.!?…]{_CLOSERS}(?=\s)|[。！？｡؟।]{_CLOSERS}|(?=[\n\r\u2028\u2029]))\s*")
 _WORD = re.compile(r"()\s+")
-_BLANKS = re.compile(r"\s+")
 _INK = re.compile(r"\S")
 _PIECE = re.compile(r"\S{1,32}")
-_OPENING = r"[\s\-*+•・>#※（(「『【\[\"'“‘]*(?:[^\W\d_][\w .-]{0,39}[:：]\s*)?"
-_QUALIFIER = re.compile(
-    rf"{_OPENING}(?:"
-    r"(?i:however|but|yet|except|excepting|unless|although|though|nevertheless|nonetheless|otherwise|instead|only|caveats?"
-    r"|that said|note that|not|never|no longer|with the exception|on the other hand|in contrast|aber|jedoch|allerdings"
-    r"|außer|ausser|mais|cependant|toutefois|sauf|pero|sin embargo|salvo)\b"
-    r"|(?i:still,|exceptions?(?:[:：]| (?:is|are|to)\b))"
-    r"|ただし|但し|ただ、|しかし|だが|ですが|でも、|なお|尚、|けれど|とはいえ|もっとも、|一方|逆に|ところが|除く|除き|例外|以外"
-    r"|但|然而|不过|除非|除了|하지만|그러나|다만|단,)"
-)
-_EXCEPTED = re.compile("(?:を|は)除(?:く|き|いて)|を例外と|に限り|に限る")
-_EXCEPTED_CHARS = 80
-_DIVIDED = ("sentence", "turn", "item", "log")  # kinds whose passages can be pieces of one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +78,28 @@ def excerpt(record: Record, query: str, hits: Sequence[int], chars: int = 800) -
     spans, basis = _divided(record)
     wanted = frozenset(map(term_key, query_terms(query)))
     ranked = _closest_first(content, spans, _distinct(content, spans, hits), wanted)
-    matching = (hit for hit in ranked if not wanted.isdisjoint(index_keys(_words(content, spans[hit])[:MAX_SEARCHED])))
+    matching = (
+        hit for hit in ranked if not wanted.isdisjoint(index_keys(words_of(content, spans[hit])[:MAX_SEARCHED]))
+    )
     best = next(matching, None)
-    if best is None and ranked and _neighbour(content, spans, ranked[0], -1) is not None:
+    if best is None and ranked and neighbour(content, spans, ranked[0], -1) is not None:
         best = ranked[0]
     if best is None or chars < 1:
         return _start(content, chars)
-    if _neighbour(content, spans, best, -1) is None and _neighbour(content, spans, best, 1) is None:
+    if neighbour(content, spans, best, -1) is None and neighbour(content, spans, best, 1) is None:
         basis = "start"
     text = _Text(content, spans, chars)
     if not text.add([best]):
-        part = _window(content, *_ink(content, spans[best]), wanted, chars)
+        part = _window(content, *ink_of(content, spans[best]), wanted, chars)
         return Excerpt(content[slice(*part)], basis, (part,) if part[0] < part[1] else ())
-    text.add_each(_sentence(content, spans, best))
-    text.add_each(_qualifiers(content, spans, best))
-    text.add_each(_governors(content, spans, best))
+    text.add_each(sentence_of(content, spans, best))
+    text.add_each(qualifiers(content, spans, best))
+    text.add_each(governors(content, spans, best))
     for hit in matching:
         if text.room <= len(JOINER):
             break
-        if text.add([hit, *_sentence(content, spans, hit), *_qualifiers(content, spans, hit)]):
-            text.add_each(_governors(content, spans, hit))
+        if text.add([hit, *sentence_of(content, spans, hit), *qualifiers(content, spans, hit)]):
+            text.add_each(governors(content, spans, hit))
     parts = text.parts()
     return Excerpt(JOINER.join(content[a:b] for a, b in parts), basis, tuple(parts))
 
@@ -120,7 +108,7 @@ def _distinct(content: str, spans: Sequence[Span], hits: Sequence[int]) -> list[
     """The first hits that are passages with ink, each text once."""
     found: dict[str, int] = {}
     for hit in islice(hits, 10 * MAX_HITS):
-        if 0 <= hit < len(spans) and (words := _words(content, spans[hit])):
+        if 0 <= hit < len(spans) and (words := words_of(content, spans[hit])):
             found.setdefault(words, hit)
             if len(found) == MAX_HITS:
                 break
@@ -132,7 +120,7 @@ def _closest_first(content: str, spans: Sequence[Span], hits: list[int], wanted:
     its best line counted twice: rank knows passages only, where words of unrelated lines count like words of one."""
     scores: dict[int, int] = {}
     for hit in hits:
-        lines = _BREAK.split(_words(content, spans[hit])[:MAX_SEARCHED])
+        lines = _BREAK.split(words_of(content, spans[hit])[:MAX_SEARCHED])
         if len(lines) > 1 and spans[hit].kind != "row":
             found = [wanted.intersection(index_keys(line)) for line in lines]
             scores[hit] = max(map(len, found)) + len(frozenset().union(*found))
@@ -149,7 +137,7 @@ def _divided(record: Record) -> tuple[Sequence[Span], Basis]:
 
 def _start(content: str, chars: int) -> Excerpt:
     """The beginning of a record up to a border in the second half of what there is room for."""
-    first, last = _ink(content, Span(0, 0, len(content)))
+    first, last = ink_of(content, Span(0, 0, len(content)))
     end = last if last - first <= chars else _last_border(content, first, max(chars, 0))
     end = max(first, end)
     return Excerpt(content[first:end], "start", ((first, end),) if first < end else ())
@@ -191,110 +179,12 @@ class _Text:
     def _parts(self, chosen: list[int]) -> list[tuple[int, int]]:
         parts: list[tuple[int, int]] = []
         for ordinal in chosen:
-            first, last = _ink(self._content, self._spans[ordinal])
+            first, last = ink_of(self._content, self._spans[ordinal])
             if parts and _INK.search(self._content, parts[-1][1], first) is None:
                 parts[-1] = (parts[-1][0], last)
             else:
                 parts.append((first, last))
         return parts
-
-
-# ---- what governs a passage
-
-
-def _sentence(content: str, spans: Sequence[Span], hit: int) -> list[int]:
-    """The other pieces of the sentence that a passage is a piece of, nearest first."""
-    low = high = hit
-    while low > 0 and hit - low < MAX_HITS and _goes_on(content, spans[low - 1], spans[low]):
-        low -= 1
-    while high + 1 < len(spans) and high - hit < MAX_HITS and _goes_on(content, spans[high], spans[high + 1]):
-        high += 1
-    others = [ordinal for ordinal in range(low, high + 1) if ordinal != hit]
-    return sorted(others, key=lambda ordinal: (abs(ordinal - hit), ordinal))
-
-
-def _goes_on(content: str, one: Span, following: Span) -> bool:
-    """Whether a sentence reaches from one passage into the next: the division cuts only long ones."""
-    if (one.kind, one.speaker) != (following.kind, following.speaker) or one.kind not in _DIVIDED:
-        return False
-    first, last = _ink(content, one)
-    if last - first < 40 or _ENDED.search(content, max(first, last - 16), last):
-        return False
-    breaks = len(_BREAK.findall(content, last, _ink(content, following)[0]))
-    return breaks == 0 or (breaks == 1 and last - first > 80 and one.kind in ("sentence", "turn"))
-
-
-def _qualifiers(content: str, spans: Sequence[Span], hit: int) -> list[int]:
-    """Following passages that qualify one, at most two, and the one before where the passage itself is a qualifier."""
-    found: list[int] = []
-    after = hit
-    while len(found) < 2 and (following := _neighbour(content, spans, after, 1)) is not None:
-        if _goes_on(content, spans[after], spans[following]):
-            after = following
-            continue
-        if not _qualifies(content, spans[following]):
-            break
-        found.append(following)
-        after = following
-    before = _neighbour(content, spans, hit, -1)
-    if before is not None and _qualifies(content, spans[hit]):
-        found.append(before)
-    return found
-
-
-def _qualifies(content: str, span: Span) -> bool:
-    if span.kind in ("code", "log", "heading"):
-        return False
-    first, last = _ink(content, span)
-    if _QUALIFIER.match(content, first, last):
-        return True
-    return last - first <= _EXCEPTED_CHARS and _EXCEPTED.search(content, first, last) is not None
-
-
-def _governors(content: str, spans: Sequence[Span], hit: int) -> list[int]:
-    """What stands above a passage and holds for it: the header of its table, what introduces its list, its heading."""
-    kind = spans[hit].kind
-    found: list[int] = []
-    top = hit
-    if kind in ("row", "item"):
-        while top > 0 and spans[top - 1].kind in (kind, "blank"):
-            top -= 1
-        named = _BREAK.search(_words(content, spans[top]))  # the names of the columns and the rule below them
-        if kind == "row" and top != hit and named:
-            found.append(top)
-        before = _neighbour(content, spans, top, -1)
-        if before is not None and _words(content, spans[before]).endswith((":", "：")):
-            found.append(before)
-    heading = next((n for n in range(top - 1, -1, -1) if spans[n].kind == "heading"), None)
-    return found if heading is None or heading in found else [*found, heading]
-
-
-def _neighbour(content: str, spans: Sequence[Span], ordinal: int, step: int) -> int | None:
-    """The next passage with ink in one direction."""
-    ordinal += step
-    while 0 <= ordinal < len(spans):
-        if _has_ink(content, spans[ordinal]):
-            return ordinal
-        ordinal += step
-    return None
-
-
-def _has_ink(content: str, span: Span) -> bool:
-    first, last = _ink(content, span)
-    return first < last
-
-
-def _words(content: str, span: Span) -> str:
-    return content[slice(*_ink(content, span))]
-
-
-def _ink(content: str, span: Span) -> tuple[int, int]:
-    """The range of a passage without the blanks around it."""
-    blanks = _BLANKS.match(content, span.start, span.end)
-    first = blanks.end() if blanks else span.start
-    if span.start < first < span.end and _CONTINUES.match(content, first):
-        first -= 1  # a mark stands on the blank before it
-    return first, max(first, span.start + len(content[span.start : span.end].rstrip()))
 
 
 # ---- cutting inside a passage

@@ -19,7 +19,7 @@ from context_packs.store.records import Record
 from .ladder import Step
 from .render import Layout, Limits, Shown
 from .request import MAX_TOKENS
-from .section import SKIPPED, Outline, Section
+from .section import Outline, Section
 from .tokens import TokenCounter
 
 SLACK = 128
@@ -77,9 +77,7 @@ class Item:
         self.header = layout.header(shown, k)
         self.section = Section(outline)
         self._parts = parts
-        self._skipped = Cost(parts(SKIPPED), len(SKIPPED))
-        self._blocks: dict[int, Cost] = {}
-        self._marked: set[int] = set()
+        self._blocks: dict[int, tuple[tuple[bool, bool], Cost]] = {}
         self._sum = self._line(self.header)
         self._last, self._last_parts = self.header, self._sum.parts
         self._ends: dict[str, Cost] = {}
@@ -87,21 +85,23 @@ class Item:
 
     def show(self, ordinal: int) -> None:
         """Show one more passage and cost what that changes."""
-        section, total = self.section, self._sum
-        block = section.show(ordinal)
-        lines = section.block_lines(block)
+        block = self.section.show(ordinal)
+        self._count(block)
+        for other in self.section.beside(block):
+            if self._blocks[other][0] != self.section.marks(other):
+                self._count(other)
+        self._ends.clear()
+
+    def _count(self, block: int) -> None:
+        """Cost a block anew."""
+        lines = self.section.block_lines(block)
         cost = self._line(lines) if lines else Cost()
         if block in self._blocks:
-            total.add(self._blocks[block], -1)
-        self._blocks[block] = cost
-        total.add(cost)
-        following = section.next_block(block)
-        self._mark(block)
-        if following is not None:
-            self._mark(following)
-        elif lines:
+            self._sum.add(self._blocks[block][1], -1)
+        self._blocks[block] = self.section.marks(block), cost
+        self._sum.add(cost)
+        if lines and block == self.section.order[-1]:
             self._last, self._last_parts = lines, cost.parts
-        self._ends.clear()
 
     def cost(self, end: str) -> Cost:
         """What the section costs where it is followed by `end`: a blank line, or nothing at the end of the text."""
@@ -112,16 +112,6 @@ class Item:
 
     def _line(self, text: str) -> Cost:
         return Cost(self._parts(f"{text}\n"), len(text) + 1)
-
-    def _mark(self, block: int) -> None:
-        """Cost the mark of text left out before a block, which comes and goes."""
-        if self.section.skips(block):
-            if block not in self._marked:
-                self._marked.add(block)
-                self._sum.add(self._skipped)
-        elif block in self._marked:
-            self._marked.remove(block)
-            self._sum.add(self._skipped, -1)
 
 
 class Frame:
@@ -253,7 +243,8 @@ def _walk(
             body.add(item.own)
         else:
             body.add(item.cost(NOTHING if item is last else BLANK_LINE), -1)
-        item.show(step.ordinal)
+        for ordinal in step.ordinals:
+            item.show(ordinal)
         body.add(item.cost(NOTHING if item is last else BLANK_LINE))
         whole += item.section.whole
         taken.append(step)

@@ -51,6 +51,10 @@ def harmless_records(records: Mapping[str, Record]) -> dict[str, Record]:
             title=harmless(record.title),
             path=harmless(record.path),
             type=harmless(record.type),
+            passages=tuple(
+                replace(span, speaker=harmless(span.speaker)) if "<" in span.speaker else span
+                for span in record.passages
+            ),
         )
         for ref, record in records.items()
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,65 +12,114 @@ from context_packs.store.base import Candidates, Hit
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Show one passage (0-based `ordinal`) of one record; the first step of a record also brings its frame."""
+    """Show one passage (0-based `ordinal`) of one record, and `along` with it what governs it; the first step of a
+    record also brings its frame."""
 
     id: str
     ordinal: int
+    along: tuple[int, ...] = ()
+
+    @property
+    def ordinals(self) -> tuple[int, ...]:
+        """All passages that the step shows."""
+        return (self.ordinal, *self.along)
 
 
-def openable(found: Candidates, max_items: int, among: Container[str] | None = None) -> list[str]:
+Along = Callable[[str, int], Sequence[int]]
+"""Record and ordinal → ordinals of the passages that must come with it."""
+
+
+def _alone(_ref: str, _ordinal: int) -> Sequence[int]:
+    return ()
+
+
+def openable(
+    found: Candidates, max_items: int, among: Container[str] | None = None, relevant: bool = False
+) -> list[str]:
     """Ids of the records that the ladder may open: no duplicates, in order of first hit, at most `max_items`.
 
-    A candidate without a hit of its own stands after those with one, by rank. `among` leaves out every other id.
+    A candidate without a hit of its own stands after those with one, by rank. `among` leaves out every other id, and
+    `relevant` what is not relevant.
     """
-    own = {item.id for item in found.items if item.duplicate_of is None}
+    own = {item.id for item in found.items if item.duplicate_of is None and (item.relevant or not relevant)}
     ranked = sorted(found.items, key=lambda item: (item.rank, item.id))
-    order = dict.fromkeys(hit.id for hit in found.hits if hit.id in own)
+    order = dict.fromkeys(hit.id for hit in found.hits if hit.id in own and (hit.relevant or not relevant))
     order.update(dict.fromkeys(item.id for item in ranked if item.id in own))
     return [ref for ref in order if among is None or ref in among][:max_items]
 
 
 def ladder(
-    hits: Sequence[Hit], ordinals: Mapping[str, Sequence[int]], unwieldy: Container[Step] = frozenset()
+    hits: Sequence[Hit],
+    ordinals: Mapping[str, Sequence[int]],
+    unwieldy: Container[Step] = frozenset(),
+    along: Along = _alone,
+    completed: Container[str] | None = None,
 ) -> Iterator[Step]:
-    """All steps, each passage with ink once: the hits, best first, then neighbours of what is shown, to whole records.
+    """All steps, each passage with ink at most once: the hits, best first, then neighbours of what is shown, to whole
+    records.
 
     `ordinals` has the records that may be opened, in opening order, with the ascending ordinals of their passages that
-    hold more than blanks (at least one each). After the hits come rounds; in a round each record, in opening order,
-    shows the passage before and the one after each shown run. Hits of other records are passed over; a hit on a blank
-    passage stands for the one before it. `unwieldy` steps, whose passage is large and can not be cut, come last, so
-    that they block nothing. Linear in the number of passages, and nothing is worked out before its time.
+    hold more than blanks (at least one each). A passage brings along what governs it, in the same step. After the hits
+    come rounds; in a round each record of `completed` (all of them where None), in opening order, shows the passage
+    before and the one after each shown run. Hits of other records are passed over; a hit on a blank passage stands for
+    the one before it. `unwieldy` steps, whose passage is large and can not be cut, come last, so that they block
+    nothing. Linear in the number of passages, and nothing is worked out before its time.
     """
-    later: list[Step] = []
-    for step in _climb(hits, ordinals):
-        if step in unwieldy:
-            later.append(step)
-        else:
-            yield step
-    yield from later
+    climb = _Climb(ordinals, unwieldy, along)
+    yield from climb.best(hits)
+    yield from climb.rounds(completed)
+    yield from climb.later
 
 
-def _climb(hits: Sequence[Hit], ordinals: Mapping[str, Sequence[int]]) -> Iterator[Step]:
-    shown: dict[str, set[int]] = {ref: set() for ref in ordinals}
-    for hit in hits:
-        if hit.id in shown:
-            place = _place(ordinals[hit.id], hit.ordinal)
-            if place not in shown[hit.id]:
-                shown[hit.id].add(place)
-                yield Step(hit.id, ordinals[hit.id][place])
-    for ref in ordinals:
-        if not shown[ref]:
-            shown[ref].add(0)
-            yield Step(ref, ordinals[ref][0])
-    gaps = {ref: _gaps(sorted(shown[ref]), len(ordinals[ref])) for ref in ordinals}
-    while gaps:
-        for ref in list(gaps):
-            for gap in gaps[ref]:
-                for place in gap.narrow():
-                    yield Step(ref, ordinals[ref][place])
-            gaps[ref] = [gap for gap in gaps[ref] if gap.start < gap.end]
-            if not gaps[ref]:
-                del gaps[ref]
+class _Climb:
+    """What is shown so far of each record, as positions in its ordinals, and the steps that wait for the end."""
+
+    def __init__(self, ordinals: Mapping[str, Sequence[int]], unwieldy: Container[Step], along: Along) -> None:
+        self._ordinals, self._unwieldy, self._along = ordinals, unwieldy, along
+        self._shown: dict[str, set[int]] = {ref: set() for ref in ordinals}
+        self.later: list[Step] = []
+
+    def best(self, hits: Sequence[Hit]) -> Iterator[Step]:
+        """The hits in their order, then the beginning of each record that has none."""
+        for hit in hits:
+            if hit.id in self._shown:
+                yield from self._show(hit.id, _place(self._ordinals[hit.id], hit.ordinal))
+        for ref in self._ordinals:
+            if not self._shown[ref]:
+                yield from self._show(ref, 0)
+
+    def rounds(self, completed: Container[str] | None) -> Iterator[Step]:
+        """What lies between and around what is shown, nearest first."""
+        gaps = {
+            ref: _gaps(sorted(self._shown[ref]), len(self._ordinals[ref]))
+            for ref in self._ordinals
+            if completed is None or ref in completed
+        }
+        while gaps:
+            for ref in list(gaps):
+                for gap in gaps[ref]:
+                    for place in gap.narrow():
+                        yield from self._show(ref, place, ())
+                gaps[ref] = [gap for gap in gaps[ref] if gap.start < gap.end]
+                if not gaps[ref]:
+                    del gaps[ref]
+
+    def _show(self, ref: str, place: int, along: Sequence[int] | None = None) -> Iterator[Step]:
+        shown, ordinals = self._shown[ref], self._ordinals[ref]
+        if place in shown:
+            return
+        shown.add(place)
+        step = Step(ref, ordinals[place])
+        if step in self._unwieldy:
+            self.later.append(step)
+            return
+        more = []
+        for ordinal in self._along(ref, step.ordinal) if along is None else along:
+            other = _place(ordinals, ordinal)
+            if ordinals[other] == ordinal and other not in shown and Step(ref, ordinal) not in self._unwieldy:
+                shown.add(other)
+                more.append(ordinal)
+        yield Step(ref, step.ordinal, tuple(more)) if more else step
 
 
 def _place(ordinals: Sequence[int], ordinal: int) -> int:

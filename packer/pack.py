@@ -16,6 +16,7 @@ from context_packs.store.visible import visible
 
 from .fit import BLANK_LINE, Selection, fit, shorter, shown_of
 from .host_tags import harmless_records
+from .governing import SHORT_CHARS, along, is_short
 from .ladder import Step, ladder, openable
 from .profile import Profile, with_defaults
 from .render import Layout, Limits, layout
@@ -24,12 +25,13 @@ from .section import Outline, Section, outline_of
 from .tokens import TokenCounter, well_formed
 
 State = Literal["complete", "limited", "no_match", "degraded"]
-Reason = Literal["budget", "max_items", "max_chars", "duplicate"]
+Reason = Literal["budget", "max_items", "max_chars", "duplicate", "relevance"]
+_KEPT_OUT = ("budget", "max_items", "max_chars")  # reasons that count as dropped
 
 
 class Budget(BaseModel):
     """What was allowed and what was used. Tokens are those of `encoding`, of the whole rendered text; characters are
-    Unicode code points of the same text. `dropped` counts decisions that are no duplicates."""
+    Unicode code points of the same text. `dropped` counts what a ceiling kept out."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -78,7 +80,8 @@ class PackedItem(BaseModel):
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Why a candidate is not in the pack. `needs_tokens` is the smallest `max_tokens` that would have shown it, None
-    where no allowed one would or tokens are not the reason; `duplicate_of` is the id that stands for it."""
+    where no allowed one would or tokens are not the reason; `duplicate_of` is the id that stands for it. The reason
+    `relevance` is that of a record which bears too little on the query beside the best."""
 
     id: str
     reason: Reason
@@ -152,22 +155,26 @@ def build(
     as kept out by `max_items`. Limits that the caller left open are the profile's.
     """
     request = with_defaults(request, profile)
-    shown = {ref: records[ref] for ref in openable(found, request.max_items, records)}
+    relevant = request.fill != "budget"
+    shown = {ref: records[ref] for ref in openable(found, request.max_items, records, relevant)}
     if profile.for_host:
         shown = harmless_records(shown)
     outlines = {ref: outline_of(record) for ref, record in shown.items()}
     _assert_wanted(request, [outline.record for outline in outlines.values()])
-    own = sum(item.duplicate_of is None for item in found.items)
+    beside = {item.id for item in found.items if relevant and not item.relevant}
+    own = sum(item.duplicate_of is None and item.id not in beside for item in found.items)
     form = layout(profile.template)
     steps = ladder(
-        found.hits,
+        [hit for hit in found.hits if hit.relevant or not relevant],
         {ref: outline.ordinals for ref, outline in outlines.items()},
         {Step(ref, ordinal) for ref, outline in outlines.items() for ordinal in outline.unwieldy()},
+        lambda ref, ordinal: along(shown[ref].content, shown[ref].passages, ordinal),
+        {ref for ref, record in shown.items() if is_short(record.content, SHORT_CHARS)} if relevant else None,
     )
     selection = fit(steps, outlines, own, form, counter, request.max_tokens, request.max_chars)
     while True:
         placed = _placed(selection, outlines)
-        decisions = _decisions(found, outlines, selection)
+        decisions = _decisions(found, outlines, selection, beside)
         text, used = _rendered(form, counter, request, placed, decisions, selection)
         if not placed or _within(request, text, used):
             break
@@ -210,7 +217,8 @@ def _placed(selection: Selection, outlines: Mapping[str, Outline]) -> list[_Plac
     for step in selection.steps:
         if step.id not in sections:
             sections[step.id] = Section(outlines[step.id])
-        sections[step.id].show(step.ordinal)
+        for ordinal in step.ordinals:
+            sections[step.id].show(ordinal)
     walked = selection.items
     return [
         _Placed(section, walked[ref].reference, walked[ref].header, section.lines())
@@ -218,7 +226,9 @@ def _placed(selection: Selection, outlines: Mapping[str, Outline]) -> list[_Plac
     ]
 
 
-def _decisions(found: Candidates, opened: Container[str], selection: Selection) -> list[Decision]:
+def _decisions(
+    found: Candidates, opened: Container[str], selection: Selection, beside: Container[str]
+) -> list[Decision]:
     """One decision for each candidate that is not shown, by rank."""
     shown = {step.id for step in selection.steps}
     decisions: list[Decision] = []
@@ -227,6 +237,8 @@ def _decisions(found: Candidates, opened: Container[str], selection: Selection) 
             continue
         if item.duplicate_of is not None:
             decisions.append(Decision(id=item.id, reason="duplicate", duplicate_of=item.duplicate_of))
+        elif item.id in beside:
+            decisions.append(Decision(id=item.id, reason="relevance"))
         elif item.id not in opened:
             decisions.append(Decision(id=item.id, reason="max_items"))
         elif item.id in selection.by_chars:
@@ -245,7 +257,7 @@ def _rendered(
     selection: Selection,
 ) -> tuple[str, int]:
     """The whole text and its exact count. Without items, as much of the frame as fits: never more than the ceilings."""
-    dropped = sum(decision.reason != "duplicate" for decision in decisions)
+    dropped = sum(decision.reason in _KEPT_OUT for decision in decisions)
     if placed:
         shown = [shown_of(item.section.record, item.lines) for item in placed]
         shortened = sum(not item.section.whole for item in placed)
@@ -336,7 +348,7 @@ def _filled(
         )
     duplicates = sum(decision.reason == "duplicate" for decision in decisions)
     shortened = sum(item.shortened for item in items)
-    dropped = len(decisions) - duplicates
+    dropped = sum(decision.reason in _KEPT_OUT for decision in decisions)
     state: State = "limited" if shortened or dropped else "complete"
     if not items and not dropped:
         state = "no_match"

@@ -32,6 +32,7 @@ class Defaults(BaseModel):
     max_items: Annotated[int, Field(ge=1, le=MAX_ITEMS)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None = None
     max_chars: Annotated[int, Field(ge=1)] | None = None
+    fill: Literal["relevant", "budget"] | None = None
 
 
 class Profile(BaseModel):

@@ -94,6 +94,9 @@ class PackRequest(BaseModel):
     `exclude_contents` are what the caller already has. `hops` (0 to 3): what links lead to from what was found, in so
     many steps, stands behind it.
 
+    `fill` says where a pack ends: `relevant` where relevance does, `budget` with whole records or the ceiling; where
+    nothing is said the profile decides, else `relevant`.
+
     `threshold` (0 to 1, 0 is off) is the least share of the query that a record must contain. `time_order` puts the
     best records in order of time, `asc` or `desc`. `temporal_axis_mode` says which time the interval and that order go
     by: `created_at` (when it happened or was said), `updated_at`, or the one for the interval and the other for the
@@ -134,6 +137,7 @@ class PackRequest(BaseModel):
     exclude_ids: Texts = ()
     exclude_contents: Texts = ()
     hops: Annotated[int, Field(ge=0, le=MAX_HOPS)] = 0
+    fill: Literal["relevant", "budget"] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

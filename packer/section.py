@@ -2,8 +2,9 @@
 
 Every content line starts with one blank, so nothing at column 0 is ever stored text. Line breaks of any kind become LF,
 blank lines and blanks at the end of a line are folded away, other control characters than tab are U+FFFD, and what
-hides or turns text is left out; everything else stands verbatim. A run of passages that does not follow on what is
-shown before it is announced by "… ", on the same line where it stands on the same line in the record.
+hides or turns text is left out; everything else stands verbatim. Where text of the record is missing stands "…": before
+a run of passages that does not follow on what is shown before it, on the same line where it stands on the same line in
+the record, and behind the last one. A run that begins inside a turn of a chat says who speaks.
 
 Lines are grouped in *blocks*: all passages that share a line of the record. A block is costed as a whole, and blocks
 add up, because no token reaches over a line break and the blank behind it. So that a step stays cheap in a record that
@@ -13,10 +14,11 @@ is one endless line, a line of more than 2,000 characters goes on in a new block
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 
 from context_packs.store.records import Record, Span
+from context_packs.store.signals import begins_turn, unbroken
 from context_packs.store.visible import visible
 
 from .tokens import well_formed
@@ -36,7 +38,8 @@ class Unit:
     """A passage with ink and the blank passages behind it.
 
     `start` to `end` is its range of the record, units partition the content; `ink` to `rest` is what is rendered,
-    from the indentation where it begins a line, without blanks at the end. `block` counts from 0.
+    from the indentation where it begins a line, without blanks at the end. `block` counts from 0. `speaker` is who
+    speaks where the passage goes on with a turn, else "".
     """
 
     start: int
@@ -44,6 +47,7 @@ class Unit:
     ink: int
     rest: int
     block: int
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,13 @@ class Outline:
     units: tuple[Unit, ...]
 
     def unwieldy(self) -> list[int]:
-        """Ordinals of passages of more than 2,000 characters: a single endless grapheme cluster, which nothing cuts."""
-        sizes = ((ordinal, unit.rest - unit.ink) for ordinal, unit in zip(self.ordinals, self.units, strict=True))
-        return [ordinal for ordinal, size in sizes if size > BLOCK_CHARS]
+        """Ordinals of passages that nothing cuts well."""
+        content = self.record.content
+        return [
+            ordinal
+            for ordinal, unit in zip(self.ordinals, self.units, strict=True)
+            if unbroken(content[unit.ink : unit.rest])
+        ]
 
 
 def outline_of(record: Record) -> Outline:
@@ -81,7 +89,8 @@ def outline_of(record: Record) -> Outline:
             block_start = ink
         if new_line:
             ink -= len(lead[-1])
-        units.append(Unit(start, end, ink, rest, block))
+        speaker = span.speaker if units and span.speaker and not begins_turn(content, span) else ""
+        units.append(Unit(start, end, ink, rest, block, speaker))
         before = rest
     return Outline(record, tuple(inked), tuple(units))
 
@@ -126,32 +135,37 @@ class Section:
         insort(self.blocks[unit.block], place)
         return unit.block
 
-    def next_block(self, block: int) -> int | None:
-        """The shown block after this one."""
-        place = bisect_right(self.order, block)
-        return self.order[place] if place < len(self.order) else None
+    def beside(self, block: int) -> list[int]:
+        """The shown blocks before and after this one, whose marks it may change."""
+        place = bisect_left(self.order, block)
+        return self.order[max(place - 1, 0) : place] + self.order[place + 1 : place + 2]
 
-    def skips(self, block: int) -> bool:
-        """Whether text was left out between this shown block and what is shown before it."""
-        first = self.blocks[block][0]
-        return first != self.shown[0] and not self._is_shown[first - 1]
+    def marks(self, block: int) -> tuple[bool, bool]:
+        """Whether text is missing before the first passage of this shown block, and behind the last one of all."""
+        first, last = self.blocks[block][0], self.blocks[block][-1]
+        before = first > 0 and not self._is_shown[first - 1]
+        return before, last == self.shown[-1] and last + 1 < len(self.units)
 
     def block_lines(self, block: int) -> str:
-        """The lines of one shown block, without the mark of text left out before it."""
+        """The lines of one shown block, with its marks."""
         places, units, content = self.blocks[block], self.units, self.record.content
+        before, behind = self.marks(block)
         pieces: list[str] = []
         start = places[0]
         for n, place in enumerate(places):
             if n + 1 == len(places) or places[n + 1] != place + 1:
-                pieces.append(lines_of(content[units[start].ink : units[place].rest]))
+                text = content[units[start].ink : units[place].rest]
+                if units[start].speaker and (pieces or before):
+                    text = f"{units[start].speaker}: {text.lstrip()}"
+                pieces.append(lines_of(text))
                 if n + 1 < len(places):
                     start = places[n + 1]
-        return SKIPPED.join(pieces)
+        lines = SKIPPED.join(pieces)
+        return f"{SKIPPED if before else ''}{lines}{SKIPPED if behind else ''}" if lines else ""
 
     def lines(self) -> str:
         """All content lines, joined by LF; "" where the record holds nothing but blanks."""
-        marked = ((SKIPPED if self.skips(block) else "") + self.block_lines(block) for block in self.order)
-        return "\n".join(lines for lines in marked if lines)
+        return "\n".join(lines for block in self.order if (lines := self.block_lines(block)))
 
     def spans(self) -> list[tuple[int, int]]:
         """The shown character ranges of the record, half-open, in order, adjacent ones joined."""

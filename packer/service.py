@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from context_packs.store.importers import ImportOptions, ImportReport
 
 DEPTH = 200  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
+SPARE = 8  # records read beyond `max_items`: their text may put them before others
 MAX_LIMIT = 200  # rows of one recall or search
 MAX_REFS = 20  # refs of one get_contents
 STRICT = 0.5  # share of the query that a row of a strict search contains
@@ -218,7 +219,8 @@ class ContextPacks(Chained):
             raise InvalidField(f"{min(fields)}: give a PackRequest or fields, not both", field=min(fields))
         profile = load_profile(request.profile)
         request = with_defaults(request, profile)
-        found = self._found(request, request.max_items)
+        spare = SPARE if request.time_order is None else 0  # the best are chosen, then ordered
+        found = self._found(request, request.max_items + spare)
         return build(request, profile, found, found.records, self._counter)
 
     def render(self, pack: Pack, profile: str = "public") -> str:

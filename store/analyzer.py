@@ -35,6 +35,7 @@ __all__ = [
     "signature",
     "speaker_key",
     "speaker_keys",
+    "speaker_name",
     "speaker_term",
     "speaker_terms",
     "term_key",
@@ -392,6 +393,11 @@ def _names(text: str) -> list[tuple[str, str]]:
 def speaker_term(word: str) -> str:
     """Return the term that stands for "said by somebody called ``word``"; never equal to a term of a text."""
     return _SPEAKER + _whole(_normal(word))
+
+
+def speaker_name(term: str) -> str:
+    """Return the word of a speaker term."""
+    return term.removeprefix(_SPEAKER)
 
 
 def speaker_key(word: str) -> int:

@@ -78,11 +78,13 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One passage that bears on the query: record id, 0-based passage ordinal, score (higher is better)."""
+    """One passage that bears on the query: record id, 0-based passage ordinal, score (higher is better), and whether it
+    is relevant: what is not comes only into packs that are to be filled."""
 
     id: str
     ordinal: int
     score: float
+    relevant: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Candidate:
     duplicate_of: str | None = None
     reason: str = ""  # why it is here: pinned, open, decision, recent (restore only), or "link from <id>"
     coverage: float = 1.0
+    relevant: bool = True  # what is not comes only into packs that are to be filled
 
 
 @dataclass(frozen=True, slots=True)

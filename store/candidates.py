@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import ordering, reads, walk
-from .analyzer import content_weight, query_speaker_terms, query_terms, term_key
+from .analyzer import content_weight, query_speaker_terms, query_terms, speaker_name, term_key
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
 from .evidence import gather
 from .known import Known
 from .records import Record, id_of
-from .scoring import DEFAULT_SCORING, Scoring, best_of, rank, relevant, score
+from .scoring import DEFAULT_SCORING, Bools, Evidence, Scoring, best_of, rank, relevant, score
+from .signals import dated
+from .worth import hits_of
 
 if TYPE_CHECKING:
     from . import vectors
@@ -80,7 +82,8 @@ def search(
     vids = first.vids[top]
     details = details_of(vids)
     sizes = details["passages"].astype(np.int64)
-    ranked = rank(found, first, top, sizes, scoring)
+    names = named(words, said_by, found)
+    ranked = rank(found, first, top, sizes, scoring, names, dated(text, details["created_at"]))
     keep = relevant(ranked.coverage, scoring)
     if near:
         ranked, keep = vectors.fuse(ranked, keep, vids, sizes, near)
@@ -109,14 +112,36 @@ def search(
     plan["matched"] = len(first.vids)
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
     ids = [id_of(*one) for one in zip(details["key"].tolist(), details["name"].tolist(), strict=True)]
-    steps = np.array([one in kept.records for one in ids], dtype=bool)[ranked.owner]
-    hits = tuple(
-        Hit(ids[owner], int(ordinal), float(value))
-        for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
-    )
+    hits = hits_of(session, text, words, ranked, ids, kept.records, scoring)
+    kept, hits = _marked(kept, hits, scoring, hops)
     if in_front:
         hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
     return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
+
+
+def _marked(kept: Candidates, hits: tuple[Hit, ...], scoring: Scoring, hops: int) -> tuple[Candidates, tuple[Hit, ...]]:
+    """The candidates with what is not relevant marked: a record that was read by its passages, any other by its score.
+
+    With `hops` what a relevant record is linked to is relevant too, and begins with its beginning.
+    """
+    some = {hit.id for hit in hits if hit.relevant}
+    beside = {hit.id for hit in hits} - some
+    least = scoring.relevant * max((item.score for item in kept.items), default=0.0)
+    beside |= {item.id for item in kept.items if item.id not in some and item.score < least and not item.reason}
+    if hops:
+        linked = [ref for item in kept.items if item.id in some for ref in kept.links.get(item.id, ())]
+        near = [ref for ref in dict.fromkeys(linked) if ref in beside and ref in kept.records]
+        beside -= set(near)
+        begun = tuple(hit for ref in near for hit in _beginning(kept.records[ref]) if hit.score == _FIRST)
+        hits += tuple(replace(hit, score=0.0) for hit in begun)
+    return replace(kept, items=tuple(replace(item, relevant=item.id not in beside) for item in kept.items)), hits
+
+
+def named(words: Sequence[str], said_by: Sequence[str], found: Evidence) -> Bools:
+    """Which words of a query are names of speakers: bool[words]."""
+    spoken = np.unique(found.slot[found.slot >= len(words)]) - len(words)
+    names = {term for slot in spoken.tolist() for term in query_terms(speaker_name(said_by[slot]))}
+    return np.array([word in names for word in words], dtype=bool)
 
 
 def restore(

@@ -1,23 +1,27 @@
 """Scores of passages and records from the postings of a query. Pure.
 
-BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009) of passages and of whole
-records; each passage is scored with its neighbours, its speaker and its record, and a floor keeps unrelated text out.
+First round: BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009) of passages and
+of whole records. Second round: a passage is worth the weighted sum of its signals (SIGNALS); those that need its text
+are added in worth.py. A floor keeps unrelated text out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 # Passages that a store is taken to have besides its own when coverage weighs words: with one record in it, a word that
 # is there must not be common and one that is not must not be priceless.
 _BACKGROUND = 1000
-_HEADER_ONLY = 1e-6  # a record found by its title, path or type alone shows its beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +31,56 @@ class Scoring:
     k1: float = 1.2
     b: float = 0.75
     record_b: float = 0.4
-    previous: float = 0.4  # share of the score of the passage before
-    following: float = 0.3  # share of the score of the passage after
-    record: float = 1.0  # share of the BM25 score of the whole record
+    record: float = 1.0  # share of the BM25 score of the whole record, where the records to look at are chosen
     header: float = 1.0  # weight of a term in title, path or type, in occurrences
-    speaker: float = 1.0  # standard deviations for a passage said by somebody whom the query names
     turn: int = 48  # passages of one record before those of others that are worth less
     gate: float = 0.2  # coverage that the best record needs for an answer at all
     floor: float = 0.05  # coverage that every further record needs
+    together: float = 0.3  # added to the rest of a turn once a passage of it is shown
+    turn_passages: int = 8  # in turns of at most so many
+    relevant: float = 0.4  # share of the best worth at which relevance ends
 
 
 DEFAULT_SCORING = Scoring()
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What one sign adds to the worth of a passage: `weight` times its value, which is 0 to 1 unless said.
+
+    `bears`: it says that the passage bears on the query. The others only tell good answers from others.
+    """
+
+    weight: float
+    reason: str
+    bears: bool = True
+
+
+# Weights are round numbers on the flat top of what was measured (tests/bench/evidence.py
+# --ablation): none needs to be exact.
+# BM25 is taken as a share of the best at hand, so that all signals have one scale in stores of any size.
+SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
+    {
+        "own": Signal(2.5, "BM25 of the passage"),
+        "previous": Signal(1.0, "BM25 of the passage before: an answer follows its question"),
+        "following": Signal(0.5, "BM25 of the passage after"),
+        "record": Signal(2.5, "BM25 of the whole record: it is about this"),
+        "around": Signal(2.5, "share of the query, names of speakers left out, within two passages on each side"),
+        "speaker": Signal(2.0, "said by somebody whom the query names"),
+        "date": Signal(2.5, "the record is of a month or year that the query names"),
+        "when": Signal(1.5, "has a date where the query asks when"),
+        "count": Signal(1.0, "has a number where it asks how many"),
+        "name": Signal(1.0, "has a name where it asks who, which or where"),
+        "user": Signal(2.5, "said by the user of a chat with an assistant: what is asked for later is theirs"),
+        "assistant": Signal(1.0, "said by the assistant, where the query asks for that"),
+        "reply": Signal(1.5, "what people say next when the same was asked before"),
+        "fault": Signal(2.0, "an error, or the end, of what a trigger brought"),
+        "question": Signal(-0.2, "asks and does not tell", bears=False),
+        "first_person": Signal(0.4, "tells of who speaks", bears=False),
+        "length": Signal(0.2, "says more; value: natural logarithm of its characters", bears=False),
+        "echo": Signal(-4.0, "only repeats the question: proves nothing"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +124,15 @@ class Scores:
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """Second round, records in the order given: `score` and `coverage` float64[n]; passages best first: `owner`
-    (index of the record), `ordinal` (0-based) and `value` float64[m]."""
+    (index of the record), `ordinal` (0-based), `value` (their worth) and `alone` (share of the query that the passage
+    itself holds) float64[m]."""
 
     score: Floats
     coverage: Floats
     owner: Ints
     ordinal: Ints
     value: Floats
+    alone: Floats
 
 
 def bm25(idf: Floats, tf: Floats, length: Floats, average: float, k1: float, b: float) -> Floats:
@@ -139,10 +184,13 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
     return Scores(vids, row, whole, best + scoring.record * whole, best > 0, passage, value, share)
 
 
-def rank(found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scoring) -> Ranked:
-    """Second round: every passage of the chosen records, with its neighbours, speaker and record.
+def rank(
+    found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scoring, names: Bools, dated: Floats
+) -> Ranked:
+    """Second round: every passage of the chosen records, by what the postings tell.
 
-    `top` are indices into `first.vids`, `sizes` the numbers of passages of those records.
+    `top` are indices into `first.vids`, `sizes` the numbers of passages of those records, `dated` float64 says which of
+    them are of a time that the query names; `names` bool[words] marks the words that name speakers.
     """
     starts = np.cumsum(sizes) - sizes
     total = int(sizes.sum())
@@ -150,56 +198,77 @@ def rank(found: Evidence, first: Scores, top: Ints, sizes: Ints, scoring: Scorin
     ordinal = np.arange(total) - starts[owner]
     place = np.full(len(first.vids), -1)
     place[top] = np.arange(len(top))
-    has_previous, has_following = np.flatnonzero(ordinal > 0), np.flatnonzero(ordinal < sizes[owner] - 1)
 
     record = np.searchsorted(first.vids, first.pas, side="right") - 1
     near = place[record] >= 0
     record = record[near]
     own = np.zeros(total)
     own[starts[place[record]] + first.pas[near] - first.vids[record] - 1] = first.value[near]
-    value = own.copy()
-    value[has_previous] += scoring.previous * own[has_previous - 1]
-    value[has_following] += scoring.following * own[has_following + 1]
-    value[starts[~first.found[top]]] += _HEADER_ONLY
+    own /= max(float(own.max(initial=0.0)), 1e-9)
+    whole = first.whole[top] / max(float(first.whole[top].max(initial=0.0)), 1e-9)
 
     near = place[first.row] >= 0
     slot, here = found.slot[near], place[first.row[near]]
     step = found.pas[near] - found.vid[near] - 1  # −1 is the header
     at = starts[here] + step
-
-    said = (slot >= found.words) & (step >= 0)
-    if said.any():
-        spoken = np.zeros(total, dtype=bool)
-        spoken[at[said]] = True
-        value[spoken & (value > 0)] += scoring.speaker * float(value[value > 0].std()) if (value > 0).any() else 0.0
-    value = np.where(value > 0, value + scoring.record * first.whole[top][owner], 0.0)
-
-    # Coverage: how much of the query one passage, its neighbours and the header hold together. Not of the whole
-    # record: a long text has a little of everything.
     text = (slot < found.words) & (step >= 0)
     alone = np.zeros((total, found.words), dtype=bool)
     alone[at[text], slot[text]] = True
-    window = alone.copy()
-    window[has_previous] |= alone[has_previous - 1]
-    window[has_following] |= alone[has_following + 1]
+    said = (slot >= found.words) & (step >= 0)
+    spoken = np.zeros(total)
+    spoken[at[said]] = 1.0
     head = (slot < found.words) & (step < 0)
     header = np.zeros((len(top), found.words), dtype=bool)
     header[here[head], slot[head]] = True
-    coverage = np.zeros(len(top))
-    np.maximum.at(coverage, owner, (window | header[owner]) @ first.share)
-    coverage /= max(float(first.share.sum()), 1e-9)
 
+    beside = _widened(alone, owner)
+    asked = np.where(names, 0.0, first.share) if not names.all() else first.share
+    columns = {
+        "own": own,
+        "previous": _shifted(own, owner, 1),
+        "following": _shifted(own, owner, -1),
+        "record": whole[owner],
+        "around": _widened(beside, owner) @ (asked / max(float(asked.sum()), 1e-9)),
+        "speaker": spoken,
+        "date": dated[owner],
+    }
+    steps = own + columns["around"] + columns["previous"] + columns["following"] > 0
+    steps[starts[~first.found[top]]] = True  # a record found by its title, path or type alone shows its beginning
+    value: Floats = sum((SIGNALS[name].weight * column for name, column in columns.items()), np.zeros(total))
+
+    # Coverage: how much of the query one passage, its neighbours and the header hold together. Not of the whole
+    # record: a long text has a little of everything.
+    all_share = max(float(first.share.sum()), 1e-9)
+    coverage = np.zeros(len(top))
+    np.maximum.at(coverage, owner, (beside | header[owner]) @ first.share)
+    coverage /= all_share
+
+    shown = np.flatnonzero(steps)
     best = np.zeros(len(top))
-    np.maximum.at(best, owner, value)
-    shown = np.flatnonzero(value > 0)
+    np.maximum.at(best, owner[shown], value[shown])
     order = shown[np.lexsort((ordinal[shown], owner[shown], -value[shown]))]
-    # No record blocks those behind it: after so many passages of one, the others have theirs first.
-    turn = np.empty(len(order), dtype=np.int64)
-    by_owner = np.argsort(owner[order], kind="stable")
-    count = np.bincount(owner[order], minlength=len(top))
-    turn[by_owner] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
-    order = order[np.argsort(turn // scoring.turn, kind="stable")]
-    return Ranked(best, coverage, owner[order], ordinal[order], value[order])
+    share = (alone[order] @ first.share) / all_share
+    return Ranked(best, coverage, owner[order], ordinal[order], value[order], share)
+
+
+def _shifted(values: Floats, owner: Ints, by: int) -> Floats:
+    """The values of the passage before (1) or after (-1), 0 where there is none in the record."""
+    moved = np.zeros(len(values))
+    same = owner[1:] == owner[:-1]
+    if by > 0:
+        moved[1:][same] = values[:-1][same]
+    else:
+        moved[:-1][same] = values[1:][same]
+    return moved
+
+
+def _widened(words: Bools, owner: Ints) -> Bools:
+    """For each passage its words and those of the passage before and after in the same record."""
+    wide = words.copy()
+    same = owner[1:] == owner[:-1]
+    wide[1:][same] |= words[:-1][same]
+    wide[:-1][same] |= words[1:][same]
+    return wide
 
 
 def _runs(ascending: Ints) -> Ints:

@@ -441,7 +441,9 @@ def fuse(
     owner = np.repeat(np.arange(len(vids)), sizes)
     ordinal = np.arange(len(owner)) - starts[owner]
     lexical = np.zeros(len(owner))
+    alone = np.zeros(len(owner))
     lexical[starts[ranked.owner] + ranked.ordinal] = ranked.value
+    alone[starts[ranked.owner] + ranked.ordinal] = ranked.alone
 
     _, here, there = np.intersect1d(vids[owner] + 1 + ordinal, near.pas, assume_unique=True, return_indices=True)
     answers = here[near.above[there] >= near.floor]
@@ -459,4 +461,7 @@ def fuse(
     score = np.zeros(len(vids))
     np.maximum.at(score, owner[shown], value[shown])
     order = shown[np.lexsort((ordinal[shown], owner[shown], -value[shown]))]
-    return replace(ranked, score=score, owner=owner[order], ordinal=ordinal[order], value=value[order]), keep
+    fused = replace(
+        ranked, score=score, owner=owner[order], ordinal=ordinal[order], value=value[order], alone=alone[order]
+    )
+    return fused, keep

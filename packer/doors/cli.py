@@ -58,6 +58,10 @@ _LIMITS = (
 )
 _HOPS = click.option("--hops", type=WHOLE, help="follow links from what is found so many steps, 0 to 3")
 
+_FILL = click.option(
+    "--fill", type=click.Choice(["relevant", "budget"]), help="end where relevance does, or fill the budget"
+)
+
 
 def filters(function: Callable[P, R]) -> Callable[P, R]:
     """The filter options that all reads share."""
@@ -116,6 +120,7 @@ def demo(state: Globals, /, query: str | None, **fields: Any) -> None:
 @click.argument("query")
 @limits
 @_HOPS
+@_FILL
 @click.option("--profile", help="how to answer; public, with --json internal where none is named")
 @filters
 @click.pass_obj
@@ -130,6 +135,7 @@ def context(state: Globals, /, query: str, profile: str | None, **fields: Any) -
 @click.option("--host", type=click.Choice(["claude-code", "codex", "plain"]), default="plain", help="who will read it")
 @limits
 @_HOPS
+@_FILL
 @click.option("--profile", default="session_start", show_default=True, help="how to answer")
 @filters
 @click.pass_obj

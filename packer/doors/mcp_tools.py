@@ -311,6 +311,7 @@ def _recall_context(profile: Profile) -> Tool:
             **dict.fromkeys(names, _TEXT),
             "history": _FLAG,
             "hops": _whole(0, MAX_HOPS),
+            "fill": {"type": "string", "enum": ["relevant", "budget"]},
             "exclude_contents": _TEXTS,
             "exclude_ids": _TEXTS,
         }

@@ -21,6 +21,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Order = Literal["asc", "desc"]
 Axis = Literal["created_at", "updated_at", "split_filter_created_order_updated"]
 Mode = Literal["topic", "activity_log"]
+Fill = Literal["relevant", "budget"]
 Key = Annotated[str | None, Field(description="the same key never writes twice; also taken as a header")]
 Metadata = Annotated[dict[str, Any] | None, Field(description="any JSON object")]
 Limit = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
@@ -63,6 +64,7 @@ class RecallContextIn(Filtered):
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None = None
     max_chars: Annotated[int, Field(ge=1)] | None = None
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = None
+    fill: Annotated[Fill | None, Field(description="end where relevance does, or fill the budget")] = None
     profile: str | None = None
 
 

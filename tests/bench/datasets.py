@@ -28,6 +28,7 @@ class Question:
     text: str
     category: str
     evidence: tuple[str, ...]
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,10 @@ def locomo(folder: Path, sample: int) -> Chats:
         if line["category"] == ADVERSARIAL:
             continue
         evidence = (line.get("audit") or {}).get("correct_evidence") or line["evidence"]
-        asked.append((line["conv_id"], Question(line["qid"], line["question"], line["category_name"], tuple(evidence))))
+        question = Question(
+            line["qid"], line["question"], line["category_name"], tuple(evidence), str(line.get("answer") or "")
+        )
+        asked.append((line["conv_id"], question))
     return _chats("locomo", read(folder / "turns.jsonl.gz"), asked, (), sample)
 
 
@@ -102,7 +106,8 @@ def beam(folder: Path, sample: int) -> Chats:
             unanswerable.append((line["conv_id"], line["question"]))
         else:
             evidence = tuple(map(str, line["evidence"]))
-            asked.append((line["conv_id"], Question(line["qid"], line["question"], line["ability"], evidence)))
+            question = Question(line["qid"], line["question"], line["ability"], evidence, str(line.get("answer") or ""))
+            asked.append((line["conv_id"], question))
     return _chats("beam100k", read(folder / "turns.jsonl.gz"), asked, unanswerable, sample)
 
 

@@ -186,7 +186,6 @@ PACKS = {
     "public": (
         "### XMemo Context\n"
         "Items: 2\n"
-        "Budget: 104/200 tokens, 2 items, 0 shortened, 1 dropped\n"
         "Reference: mem:2 | Type: decision | Location: ops/restore\n"
         "Reference: mem:1 | Type: fact | Location: ops/backup\n"
         "Context:\n"

@@ -281,7 +281,7 @@ def test_a_search_by_id_finds_that_record(served: Any) -> None:
 
 def test_a_threshold_of_nothing_is_off(served: Any) -> None:
     """threshold 0 lets all through; every score is from 0 to 1 and none stands below the threshold given."""
-    for text in ("deploy the shop at night", "deploy", "night shift of the shop"):
+    for text in ("deploy the shop at night", "deploy the night bus", "night shift of the shop"):
         served.packs.remember(text, path=text.replace(" ", "-"))
     client = served.client()
     query = {"query": "deploy the shop at night"}

@@ -57,10 +57,10 @@ def test_the_public_profile_hides_what_is_not_public() -> None:
 def test_defaults_of_a_profile_fill_only_what_the_caller_left_open() -> None:
     """A session start has the hosts' ceilings; a limit that the caller gives stays, the usual one too."""
     profile = load_profile("session_start")
-    assert profile.defaults == Defaults(max_items=20, max_tokens=2000, max_chars=9500)
+    assert profile.defaults == Defaults(max_items=20, max_tokens=2000, max_chars=9500, fill="relevant")
     filled = with_defaults(parse_request(), profile)
     assert (filled.max_items, filled.max_tokens, filled.max_chars) == (20, 2000, 9500)
     given = with_defaults(parse_request(max_items=8, max_tokens=1500), profile)
     assert (given.max_items, given.max_tokens, given.max_chars) == (8, 1500, 9500)
     assert with_defaults(filled, profile) == filled
-    assert with_defaults(parse_request(), load_profile("public")) == parse_request()
+    assert with_defaults(parse_request(), load_profile("public")) == parse_request(fill="relevant")

@@ -38,21 +38,36 @@ def test_stored_text_becomes_indented_lines(text: str, lines: str) -> None:
 
 
 def test_a_gap_on_one_line_is_marked_in_the_line(kit: Any) -> None:
-    """Between two shown sentences of one line stands ` … `; once the gap is filled the line is as stored."""
+    """Where sentences of a line are missing stands `…`, at its ends too; with all of them the line is as stored."""
     text = "The first sentence is here. The second sentence is here. The third sentence is here."
     assert shown(kit, text, 0, 2).lines() == " The first sentence is here. … The third sentence is here."
     assert shown(kit, text, 2, 0, 1).lines() == f" {text}"
-    assert shown(kit, text, 1).lines() == " The second sentence is here."
+    assert shown(kit, text, 1).lines() == " … The second sentence is here. …"
 
 
 def test_a_gap_between_lines_is_marked_at_the_line_that_follows_it(kit: Any) -> None:
-    """Lines left out cost one mark before the next line; blank lines are no gap; nothing marks the ends."""
+    """Lines left out cost one mark before the next line, or behind the last one; blank lines are no gap."""
     text = "- item one two three\n- item four five six\n\n- item seven eight nine\n- item ten eleven twelve\n"
     one, two, three, four = outline_of(kit.record(1, text)).ordinals
-    assert shown(kit, text, one, three).lines() == " - item one two three\n … - item seven eight nine"
-    assert shown(kit, text, two, three).lines() == " - item four five six\n - item seven eight nine"
+    assert shown(kit, text, one, three).lines() == " - item one two three\n … - item seven eight nine …"
+    assert shown(kit, text, two, three).lines() == " … - item four five six\n - item seven eight nine …"
     assert shown(kit, text, four, one).lines() == " - item one two three\n … - item ten eleven twelve"
     assert shown(kit, text, four, one, two).spans() == [(0, 43), (67, 92)]
+
+
+def test_a_turn_that_begins_in_the_middle_says_who_speaks(kit: Any) -> None:
+    """The label stands once: not where the turn goes on, and not where it is stored."""
+    text = (
+        "Mika: The kiwi is stored in the cellar. It came by ship in May. Nobody asked for it.\n"
+        "Taro: I would have asked for it myself. The ship was late again.\n"
+    )
+    assert shown(kit, text, 2).lines() == " … Mika: Nobody asked for it. …"
+    assert shown(kit, text, 1, 2).lines() == " … Mika: It came by ship in May. Nobody asked for it. …"
+    assert shown(kit, text, 0, 2, 3).lines() == (
+        " Mika: The kiwi is stored in the cellar. … Mika: Nobody asked for it.\n"
+        " Taro: I would have asked for it myself. …"
+    )
+    assert shown(kit, text).lines() == "\n".join(f" {line}" for line in text.splitlines())
 
 
 def test_indentation_of_a_line_is_kept(kit: Any) -> None:

@@ -39,9 +39,10 @@ def test_what_is_found_comes_in_order_of_time(packs: ContextPacks, time_order: s
 
 def test_the_best_are_chosen_then_ordered(packs: ContextPacks) -> None:
     """With fewer places than records the best stay, and only those are put in order of time."""
-    best = {item.id for item in packs.recall_context("deploy the shop at night", max_items=2).items}
+    best = {item.id for item in packs.recall_context("deploy the shop at night", max_items=2, fill="budget").items}
     ordered = [
-        item.id for item in packs.recall_context("deploy the shop at night", max_items=2, time_order="asc").items
+        item.id
+        for item in packs.recall_context("deploy the shop at night", max_items=2, time_order="asc", fill="budget").items
     ]
     assert best == {"mem:1", "mem:2"}
     assert ordered == ["mem:2", "mem:1"]
@@ -54,7 +55,7 @@ def test_a_larger_budget_still_removes_nothing(packs: ContextPacks, fields: dict
     before: list[str] = []
     shown: dict[str, int] = {}
     for tokens in (40, 60, 80, 120, 200, 400):
-        pack = packs.recall_context("deploy the shop", max_tokens=tokens, **fields)
+        pack = packs.recall_context("deploy the shop", max_tokens=tokens, fill="budget", **fields)
         assert pack.budget.used_tokens <= tokens
         ids = [item.id for item in pack.items]
         assert ids[: len(before)] == before
