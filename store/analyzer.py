@@ -30,6 +30,7 @@ __all__ = [
     "STOP_WORDS",
     "index_keys",
     "index_terms",
+    "query_runs",
     "query_speaker_terms",
     "query_terms",
     "signature",
@@ -342,6 +343,12 @@ def query_terms(text: str) -> tuple[str, ...]:
     terms = dict.fromkeys(term for chunk in text.split() for term in _analyze(chunk, "query"))
     kept = tuple(term for term in terms if term not in _PARTICLES)
     return kept or tuple(terms)
+
+
+def query_runs(text: str) -> list[str]:
+    """Return the runs of a query that are written without blanks, in the form in which their terms are made."""
+    runs = (match["cjk"] for match in _TOKEN.finditer(_normal(text)))
+    return [run for run in runs if run]
 
 
 def content_weight(term: str) -> float:

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import ordering, reads, walk
-from .analyzer import content_weight, query_speaker_terms, query_terms, term_key
+from .analyzer import term_key
+from .asked import Asked, read_query
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
-from .evidence import gather
+from .evidence import Details, gather
+from .gate import judge, narrowed, of_kind
 from .known import Known
 from .records import Record, id_of
-from .scoring import DEFAULT_SCORING, Scoring, best_of, rank, relevant, score
+from .times import parse_zone
+from .scoring import DEFAULT_SCORING, Evidence, Scoring, best_of, rank, relevant, score
 
 if TYPE_CHECKING:
     from . import vectors
@@ -53,7 +56,39 @@ def search(
     `known` are texts that the caller has: records that say the same are left out and counted in the plan. With a
     `question` vectors are looked through too. What is within so many `hops` of the first `take` stands behind them all.
     """
-    words = query_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS]
+    asked = read_query(text[:MAX_QUERY_CHARS], filters.reference or now, parse_zone(filters.zone, "owner_timezone") if filters.zone else UTC)
+    given = {"depth": depth, "take": take, "known": known}
+    if asked.hard_interval and filters.since is None and filters.until is None:
+        within = replace(filters, since=asked.when.since, until=asked.when.until)
+        found = (
+            log(session, replace(within, time_order=filters.time_order or "desc"), viewer, now, **given)
+            if asked.idle
+            else _matching(session, asked, within, viewer, now, **given, hops=hops, scoring=scoring, question=question)
+        )
+        if found.items or asked.idle:
+            spans = [moment.isoformat() for moment in (asked.when.since, asked.when.until) if moment]
+            return replace(found, plan={**found.plan, "interval": spans})
+        # Nothing of that time bears on it: then the time is one more thing that is asked about.
+        asked = read_query(text[:MAX_QUERY_CHARS], now, timed=False)
+    return _matching(session, asked, filters, viewer, now, **given, hops=hops, scoring=scoring, question=question)
+
+
+def _matching(
+    session: Session,
+    asked: Asked,
+    filters: Filters,
+    viewer: Viewer,
+    now: datetime,
+    *,
+    depth: int,
+    take: int,
+    known: Sequence[str],
+    hops: int,
+    scoring: Scoring,
+    question: vectors.Question | None,
+) -> Candidates:
+    """Records that bear on the words and the meaning of a query."""
+    words = asked.words[:MAX_QUERY_TERMS]
     where = reads.choice(viewer, now, filters)
     plan: dict[str, Any] = {
         "mode": "query",
@@ -63,9 +98,11 @@ def search(
         "gate": scoring.gate,
         "floor": scoring.floor,
     }
-    said_by = query_speaker_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS]
-    content = np.array([content_weight(word) for word in words])
-    found, details_of = gather(session, [term_key(term) for term in (*words, *said_by)], content, where)
+    if asked.idle:
+        return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
+    found, details_of = _evidence(session, asked, words, where)
+    verdict = judge(found, asked)
+    found = narrowed(found, verdict.words)
     near = None
     if question:
         from . import vectors  # only with an embedder: a short command does without
@@ -81,14 +118,16 @@ def search(
     details = details_of(vids)
     sizes = details["passages"].astype(np.int64)
     ranked = rank(found, first, top, sizes, scoring)
-    keep = relevant(ranked.coverage, scoring)
+    keep = relevant(ranked.coverage, scoring) & verdict.open
+    if asked.decision:
+        keep = of_kind(found, vids, keep)
     if near:
         ranked, keep = vectors.fuse(ranked, keep, vids, sizes, near)
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold
-    order = np.flatnonzero(keep)
-    order = order[np.lexsort((details["key"][order], -ranked.score[order]))][:depth]
+    order = ordering.ranked(np.flatnonzero(keep), details, ranked.score, ranked.coverage, newest=asked.when.newest)
+    order = order[:depth]
     in_front = 0
     if filters.prefer_working and len(order):
         order, in_front = ordering.working_first(session, vids, order, ranked.coverage, scoring.gate)
@@ -114,9 +153,23 @@ def search(
         Hit(ids[owner], int(ordinal), float(value))
         for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
     )
+    if asked.when.newest:
+        hits = ordering.in_turn(hits, [row.id for row in rows])
     if in_front:
         hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
     return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
+
+
+def _evidence(session: Session, asked: Asked, words: Sequence[str], where: reads.Where) -> tuple[Evidence, Details]:
+    """The postings of a query: its words, the names of speakers, and other words for the same."""
+    said_by = asked.speakers[:MAX_QUERY_TERMS]
+    terms = [*words, *said_by, *(term for term, _ in asked.aliases)]
+    content = np.array(asked.weights[: len(words)])
+    found, details_of = gather(session, [term_key(term) for term in terms], content, where)
+    if asked.aliases:
+        same = np.array([*range(len(words) + len(said_by)), *(word for _, word in asked.aliases)])
+        found = replace(found, slot=same[found.slot])
+    return found, details_of
 
 
 def restore(

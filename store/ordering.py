@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .base import Candidates, Filters, Hit
 from .duck import Session, query
 from .scoring import Floats, Ints
+
+_NEAR = 0.6  # of the best coverage: what may be the newest on a query has this much of it
 
 
 def working_first(session: Session, vids: Ints, order: Ints, coverage: Floats, least: float) -> tuple[Ints, int]:
@@ -20,6 +23,36 @@ def working_first(session: Session, vids: Ints, order: Ints, coverage: Floats, l
     rows = session.rows(query("working"), {"vids": [int(vid) for vid in vids[order]]})
     working = np.isin(vids[order], np.array([vid for (vid,) in rows], dtype=np.int64)) & (coverage[order] >= least)
     return np.concatenate((order[working], order[~working])), int(working.sum())
+
+
+def ranked(
+    kept: Ints, details: Mapping[str, NDArray[Any]], score: Floats, coverage: Floats, *, newest: bool = False
+) -> Ints:
+    """The records in `kept` in the order in which they stand, best first; `details` has `key`, `at` and `archived`.
+
+    What is archived stands behind all that holds. Of equally good ones the newer comes first, by the time at which it
+    happened or, for what is dated in the future, at which it was written. With `newest` what has most of the query
+    comes by time alone, the newest first.
+    """
+    if not len(kept):
+        return kept
+    at, archived, key = (details[name][kept] for name in ("at", "archived", "key"))
+    if newest:
+        near = coverage[kept] >= _NEAR * coverage[kept].max()
+        return kept[np.lexsort((-key, -at, ~near, archived))]
+    return kept[np.lexsort((-key, -at, -score[kept], archived))]
+
+
+def in_turn(hits: Sequence[Hit], names: Sequence[str]) -> tuple[Hit, ...]:
+    """The hits by rounds: of every record, in the order of the names, its best passage, then its second."""
+    turn = {name: number for number, name in enumerate(names)}
+    seen: Counter[str] = Counter()
+    rounds: list[tuple[int, int, Hit]] = []
+    for hit in hits:
+        rounds.append((seen[hit.id], turn.get(hit.id, len(turn)), hit))
+        seen[hit.id] += 1
+    rounds.sort(key=lambda one: one[:2])
+    return tuple(hit for *_, hit in rounds)
 
 
 def opened_first(hits: Sequence[Hit], names: Sequence[str]) -> tuple[Hit, ...]:
@@ -51,16 +84,10 @@ def in_time(found: Candidates, filters: Filters) -> Candidates:
     turn = {name: number for number, name in enumerate(names)}
     chosen = sorted((item for item in found.items if item.id in turn), key=lambda item: turn[item.id])
     items = [*chosen, *(item for item in found.items if item.id not in turn)]
-    seen: Counter[str] = Counter()
-    rounds: list[tuple[int, int, Hit]] = []
-    for hit in found.hits:
-        rounds.append((seen[hit.id], turn.get(hit.id, len(turn)), hit))
-        seen[hit.id] += 1
-    rounds.sort(key=lambda one: one[:2])
     return replace(
         found,
         items=tuple(replace(item, rank=rank) for rank, item in enumerate(items, start=1)),
-        hits=tuple(hit for *_, hit in rounds),
+        hits=in_turn(found.hits, names),
         records={name: found.records[name] for name in names},
         plan={**found.plan, "time_order": filters.time_order},
     )

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 # Passages that a store is taken to have besides its own when coverage weighs words: with one record in it, a word that
 # is there must not be common and one that is not must not be priceless.
-_BACKGROUND = 1000
+BACKGROUND = 1000
 _HEADER_ONLY = 1e-6  # a record found by its title, path or type alone shows its beginning
 
 
@@ -111,7 +111,7 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
 
     df = np.bincount(slot, minlength=words).astype(np.float64)
     weight = idf(df, passages)
-    share = idf(df, passages + _BACKGROUND) * found.content
+    share = idf(df, passages + BACKGROUND) * found.content
     impact = bm25(weight[slot], found.tf[body], found.len[body], terms / max(passages, 1), scoring.k1, scoring.b)
     runs = _runs(pas)
     passage = pas[runs]
