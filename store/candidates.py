@@ -23,6 +23,7 @@ from .evidence import Details, gather
 from .gate import judge, narrowed, of_kind
 from .known import Known
 from .records import Record, id_of
+from .replaced import newer_first
 from .times import parse_zone
 from .scoring import DEFAULT_SCORING, Evidence, Scoring, best_of, rank, relevant, score
 
@@ -126,6 +127,15 @@ def _matching(
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold
+    ranked = newer_first(
+        ranked,
+        found,
+        np.flatnonzero(keep),
+        sizes,
+        details["at"],
+        vids,
+        lambda few: dict(session.rows(query("contents"), {"vids": list(few)})),
+    )
     order = ordering.ranked(np.flatnonzero(keep), details, ranked.score, ranked.coverage, newest=asked.when.newest)
     order = order[:depth]
     in_front = 0
