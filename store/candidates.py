@@ -6,9 +6,10 @@ of them; here records are chosen, near-duplicates folded and the first ones read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from .gate import judge, narrowed, of_kind
 from .known import Known
 from .records import Record, id_of
 from .replaced import newer_first
-from .times import parse_zone
 from .scoring import DEFAULT_SCORING, Evidence, Scoring, best_of, rank, relevant, score
+from .series import ENDS, series
+from .times import parse_zone
 
 if TYPE_CHECKING:
     from . import vectors
@@ -130,7 +132,7 @@ def _matching(
     ranked = newer_first(
         ranked,
         found,
-        np.flatnonzero(keep),
+        np.flatnonzero(keep & ~details["archived"]),
         sizes,
         details["at"],
         vids,
@@ -152,6 +154,8 @@ def _matching(
             zip(ordered["print_low"], ordered["print_high"], strict=True),
             ranked.score[order].tolist(),
             ranked.coverage[order].tolist(),
+            [""] * len(order),
+            ordered["archived"],
             strict=True,
         )
     ]
@@ -163,6 +167,7 @@ def _matching(
         Hit(ids[owner], int(ordinal), float(value))
         for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
     )
+    hits = ordering.settled(hits, [row.id for row in rows], {row.id for row in rows if row.archived})
     if asked.when.newest:
         hits = ordering.in_turn(hits, [row.id for row in rows])
     if in_front:
@@ -199,7 +204,9 @@ def restore(
     Passages in the order in which they are worth showing: of every record its beginning, of an episode its end too.
     """
     where = reads.choice(viewer, now, filters)
-    quiet = where if filters.memory_type is not None else replace(where, flags=where.flags | {"quiet"})
+    flags = set[str]() if filters.memory_type is not None else {"quiet"}
+    flags |= set[str]() if filters.status is not None else {"standing"}
+    quiet = replace(where, flags=where.flags | flags)
     found = quiet.rows(session, "restore", depth=depth)
     plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth}
     plan["matched"] = reads.totals(session, where)[0]
@@ -209,7 +216,10 @@ def restore(
         _Row(key, vid, name, own, (low, high), 1.0 / place, 1.0, reason)
         for place, (vid, key, reason, low, high, name, own) in enumerate(found, start=1)
     ]
-    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
+    repeats = _repeats(session, rows)
+    kept = _assemble(
+        session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan, repeats=repeats
+    )
     own = {item.id for item in kept.items if not _is_reached(item)}
     rounds = [hit for record in kept.records.values() if record.id in own for hit in _beginning(record)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
@@ -278,6 +288,7 @@ class _Row:
     score: float
     coverage: float
     reason: str = ""
+    archived: bool = False
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -333,6 +344,7 @@ def _assemble(
     known: Sequence[str],
     hops: int,
     plan: dict[str, Any],
+    repeats: Mapping[str, str] = MappingProxyType({}),
 ) -> Candidates:
     """Follow links, fold near-duplicates, leave out what the caller has, and bring the first records whole."""
     rows = _unshadowed(session, rows, viewer)
@@ -358,6 +370,11 @@ def _assemble(
     reach = min(len(rows), take + 8)
     prints = np.array([row.prints for row in rows[:reach]], dtype=np.int64).reshape(reach, 2)
     stands_for = fold(prints, signatures) + [None] * (len(rows) - reach)
+    if repeats:
+        place = {row.id: index for index, row in enumerate(rows)}
+        for one, other in repeats.items():
+            if one in place and other in place and stands_for[place[one]] is None:
+                stands_for[place[one]] = _end(stands_for, place[other])
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
@@ -383,6 +400,21 @@ def _assemble(
     plan |= {"candidates": len(items), "excluded": len(dropped)}
     links = walk.links_of(session, wanted, reads.sight(viewer, now, filters))
     return Candidates(items, (), {one: records[one] for one in wanted}, plan, links)
+
+
+def _end(stands_for: Sequence[int | None], index: int) -> int:
+    """What stands for a record in the end."""
+    while (other := stands_for[index]) is not None:
+        index = other
+    return index
+
+
+def _repeats(session: Session, rows: Sequence[_Row]) -> dict[str, str]:
+    """Of recent records that differ in a number or a name alone, for each the newest one, which stands for it."""
+    recent = [row for row in rows if row.reason == "recent"]
+    ends = {vid: texts for vid, *texts in session.rows(query("ends"), {"vids": [row.vid for row in recent], "chars": ENDS})}
+    firsts = series(["\n".join(ends.get(row.vid, ())) for row in recent])
+    return {row.id: recent[first].id for row, first in zip(recent, firsts, strict=True) if first is not None}
 
 
 def _beginning(record: Record) -> list[Hit]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,15 @@ def ranked(
         near = coverage[kept] >= _NEAR * coverage[kept].max()
         return kept[np.lexsort((-key, -at, ~near, archived))]
     return kept[np.lexsort((-key, -at, -score[kept], archived))]
+
+
+def settled(hits: Sequence[Hit], names: Sequence[str], archived: Container[str]) -> tuple[Hit, ...]:
+    """The hits with equally good ones in the order of their records, and those of archived records last."""
+    turn = {name: number for number, name in enumerate(names)}
+    found: list[Hit] = []
+    for _, equal in groupby(hits, key=lambda hit: hit.score):
+        found += sorted(equal, key=lambda hit: turn.get(hit.id, len(turn)))
+    return tuple(sorted(found, key=lambda hit: hit.id in archived))
 
 
 def in_turn(hits: Sequence[Hit], names: Sequence[str]) -> tuple[Hit, ...]:
