@@ -28,6 +28,7 @@ from .replaced import newer_first
 from .scoring import DEFAULT_SCORING, Evidence, Scoring, best_of, rank, relevant, score
 from .series import ENDS, series
 from .times import parse_zone
+from .transcript import talk_first
 
 if TYPE_CHECKING:
     from . import vectors
@@ -129,16 +130,17 @@ def _matching(
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold
+    holds = ordering.holding(details, now)
     ranked = newer_first(
         ranked,
         found,
-        np.flatnonzero(keep & ~details["archived"]),
+        np.flatnonzero(keep),
         sizes,
-        details["at"],
+        holds,
         vids,
         lambda few: dict(session.rows(query("contents"), {"vids": list(few)})),
     )
-    order = ordering.ranked(np.flatnonzero(keep), details, ranked.score, ranked.coverage, newest=asked.when.newest)
+    order = ordering.ranked(np.flatnonzero(keep), details, holds, ranked.score, ranked.coverage, newest=asked.when.newest)
     order = order[:depth]
     in_front = 0
     if filters.prefer_working and len(order):
@@ -167,6 +169,7 @@ def _matching(
         Hit(ids[owner], int(ordinal), float(value))
         for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
     )
+    hits = talk_first(hits, kept.records)
     hits = ordering.settled(hits, [row.id for row in rows], {row.id for row in rows if row.archived})
     if asked.when.newest:
         hits = ordering.in_turn(hits, [row.id for row in rows])

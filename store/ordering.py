@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -27,7 +28,13 @@ def working_first(session: Session, vids: Ints, order: Ints, coverage: Floats, l
 
 
 def ranked(
-    kept: Ints, details: Mapping[str, NDArray[Any]], score: Floats, coverage: Floats, *, newest: bool = False
+    kept: Ints,
+    details: Mapping[str, NDArray[Any]],
+    holds: Ints,
+    score: Floats,
+    coverage: Floats,
+    *,
+    newest: bool = False,
 ) -> Ints:
     """The records in `kept` in the order in which they stand, best first; `details` has `key`, `at` and `archived`.
 
@@ -41,7 +48,14 @@ def ranked(
     if newest:
         near = coverage[kept] >= _NEAR * coverage[kept].max()
         return kept[np.lexsort((-key, -at, ~near, archived))]
-    return kept[np.lexsort((-key, -at, -score[kept], archived))]
+    return kept[np.lexsort((-key, -holds[kept], -score[kept], archived))]
+
+
+def holding(details: Mapping[str, NDArray[Any]], now: datetime) -> Ints:
+    """The time of each record as it counts among those that say otherwise of one thing: what is dated in the future
+    does not hold yet, and what is archived no more."""
+    at: Ints = np.where(details["dated"] > now.timestamp() * 1_000_000, 0, details["at"])
+    return np.where(details["archived"], -1, at)
 
 
 def settled(hits: Sequence[Hit], names: Sequence[str], archived: Container[str]) -> tuple[Hit, ...]:

@@ -1,0 +1,96 @@
+"""What is talk and what is machinery in the transcript of a session: prompts, replies, and tools in between. Pure.
+
+A session reads `User: …`, `Assistant: …`, `Tool Bash: …`, `Result: …`. Tool output has most of the words and little of
+the sense, so talk comes before it; and what answers a prompt is the last reply before the next one, however many
+calls stand in between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .base import Hit
+from .records import Record
+
+__all__ = ["Session", "session_of", "talk_first"]
+
+_LINE: Final = re.compile(
+    r"^(?:(?P<user>User|Human|ユーザー?)|(?P<reply>Assistant|AI|アシスタント)|(?P<summary>Summary|要約)"
+    r"|(?P<tool>Tool(?:[ ]\S{1,100})?|Result|Error|ツール|結果))\s?[:：]",
+    re.MULTILINE,
+)
+_TOOL_SHARE: Final = 0.25  # of its score that tool output keeps
+_REPLY_SHARE: Final = 0.6  # of the score of a prompt that its answer has at least
+_REPLY_PASSAGES: Final = 6  # of an answer that a prompt brings
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A transcript by its passages: `tool` which of them are calls and output, `turn` the number of the turn of each,
+    `prompts` the turns of the user, each with the turn that answers it (or None)."""
+
+    tool: tuple[bool, ...]
+    turn: tuple[int, ...]
+    prompts: dict[int, int | None]
+    turns: int
+    summary: int | None
+
+
+def session_of(record: Record) -> Session | None:
+    """The parts of a transcript; None for a record that is none: it needs prompts or replies, and tools between."""
+    content = record.content
+    if record.kind != "episode" or not (marks := list(_LINE.finditer(content))):
+        return None
+    kinds = [match.lastgroup or "" for match in marks]
+    if "tool" not in kinds or not {"user", "reply"} & set(kinds):
+        return None
+    starts = [match.start() for match in marks]
+    tool, turn, at = [], [], -1
+    for passage in record.passages:
+        # A passage belongs to the turn that has begun before its first word.
+        while at + 1 < len(starts) and starts[at + 1] < passage.end and starts[at + 1] <= passage.start + 2:
+            at += 1
+        tool.append(at >= 0 and kinds[at] == "tool")
+        turn.append(at)
+    prompts: dict[int, int | None] = {}
+    open_: list[int] = []
+    reply: int | None = None
+    for number, kind in enumerate([*kinds, "user"]):
+        if kind == "user":
+            if reply is not None:
+                prompts.update((one, reply) for one in open_)
+                open_, reply = [], None
+            open_.append(number)
+            prompts.setdefault(number, None)
+        elif kind == "reply":
+            reply = number
+    prompts.pop(len(kinds), None)
+    summary = next((number for number in reversed(range(len(kinds))) if kinds[number] == "summary"), None)
+    return Session(tuple(tool), tuple(turn), prompts, len(kinds), summary)
+
+
+def talk_first(hits: Sequence[Hit], records: Mapping[str, Record]) -> tuple[Hit, ...]:
+    """The hits with tool output of sessions worth a quarter, and with the answer of each prompt behind it."""
+    sessions = {ref: session for ref, record in records.items() if (session := session_of(record)) is not None}
+    if not sessions:
+        return tuple(hits)
+    values: dict[tuple[str, int], float] = {}
+    others: list[tuple[str, int, float]] = []
+    for hit in hits:
+        session = sessions.get(hit.id)
+        if session is None:
+            others.append((hit.id, hit.ordinal, hit.score))
+            continue
+        share = _TOOL_SHARE if session.tool[hit.ordinal] else 1.0
+        values[hit.id, hit.ordinal] = max(values.get((hit.id, hit.ordinal), 0.0), share * hit.score)
+        answer = session.prompts.get(session.turn[hit.ordinal])
+        if answer is not None:
+            mine = [n for n, turn in enumerate(session.turn) if turn == answer][:_REPLY_PASSAGES]
+            for n in mine:
+                values[hit.id, n] = max(values.get((hit.id, n), 0.0), _REPLY_SHARE * hit.score)
+    every = others + [(ref, ordinal, value) for (ref, ordinal), value in values.items()]
+    every.sort(key=lambda one: -one[2])  # stable: ties keep the order of the ranking
+    return tuple(Hit(*one) for one in every)
