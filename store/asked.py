@@ -148,7 +148,7 @@ def _weights(sentence: str) -> dict[str, float]:
     for term in query_terms(sentence):
         if term in wide:
             weights[term] = wide[term]
-        elif term in faint or (term.isdecimal() and len(term) < 3):
+        elif term in faint or (len(term) < 3 and term.isdecimal()) or (len(term) == 1 and term.isascii()):
             weights[term] = _FAINT_WEIGHT
         else:
             weights[term] = content_weight(term)

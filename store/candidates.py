@@ -28,7 +28,7 @@ from .replaced import newer_first
 from .scoring import DEFAULT_SCORING, Evidence, Scoring, best_of, rank, relevant, score
 from .series import ENDS, series
 from .times import parse_zone
-from .transcript import talk_first
+from .transcript import shown_first, talk_first
 
 if TYPE_CHECKING:
     from . import vectors
@@ -122,7 +122,7 @@ def _matching(
     details = details_of(vids)
     sizes = details["passages"].astype(np.int64)
     ranked = rank(found, first, top, sizes, scoring)
-    keep = relevant(ranked.coverage, scoring) & verdict.open
+    keep = relevant(ranked.coverage, scoring) & (verdict.open or (near is not None and len(near.vids) > 0))
     if asked.decision:
         keep = of_kind(found, vids, keep)
     if near:
@@ -422,6 +422,8 @@ def _repeats(session: Session, rows: Sequence[_Row]) -> dict[str, str]:
 
 def _beginning(record: Record) -> list[Hit]:
     """What a restore shows of a record, by round: its first lines, of an episode then its last, then what follows."""
+    if (talk := shown_first(record)) is not None:
+        return [Hit(record.id, n, _FIRST - place) for place, few in enumerate(talk) for n in few]
     count = len(record.passages)
     lead = next((span.ordinal + 1 for span in record.passages if span.end >= _LEAD_CHARS), count)
     first = list(range(lead))

@@ -210,13 +210,13 @@ def _runs(ascending: Ints) -> Ints:
 
 
 def best_of(score: Floats, depth: int) -> Ints:
-    """Indices of the `depth` highest scores, ties by index."""
+    """Indices of the `depth` highest scores, ties by index, the later first: it is the newer."""
     if len(score) > 4 * depth:
         edge = np.partition(score, len(score) - depth)[len(score) - depth]
         pool = np.flatnonzero(score >= edge)
     else:
         pool = np.arange(len(score))
-    return pool[np.lexsort((pool, -score[pool]))][:depth]
+    return pool[np.lexsort((-pool, -score[pool]))][:depth]
 
 
 def relevant(coverage: Floats, scoring: Scoring) -> NDArray[np.bool_]:

@@ -73,7 +73,8 @@ FAINT: Final = _VERBS | frozenset(
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _CJK_WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆〇]")
-_SIGNS: Final = re.compile("[👍👌🙏👏🎉✅💯❤️😀-😏🙂🙌✨🏻-🏿\ufe0f]")
+_SIGNS: Final = re.compile("[👍👌🙏👏✅💯😀-😏🙂🙌🏻-🏿]\ufe0f?")
+_PICTURE: Final = regex.compile(r"\p{Extended_Pictographic}(?<![\p{N}])|\p{Regional_Indicator}|[+#]{1,2}$")
 
 # Japanese: what belongs to grammar, to asking and to courtesy, longest first where one begins another.
 _GRAMMAR: Final = (
@@ -139,8 +140,8 @@ def is_idle(sentence: str) -> bool:
         latin = [word for word in _WORD.findall(_CJK_WORD.sub(" ", text)) if not word.isdecimal()]
         return not any(_matter(run) for run in _runs(text)) and all(word.lower() in _LITTLE for word in latin)
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
-    if not words:
-        return not text or text != sentence.strip()
+    if not words or _PICTURE.search(text):
+        return not text or not (words or _PICTURE.search(text))
     rest = [word for word in words if not _small(word)]
     if not rest:
         return True
@@ -166,7 +167,7 @@ def is_activity(sentence: str) -> bool:
 
 
 def _small(word: str) -> bool:
-    return word in _LITTLE or word.partition("'")[0] in _LITTLE or word.endswith("n't") or len(word) == 1
+    return word in _LITTLE or word.partition("'")[0] in _LITTLE or word.endswith("n't") or word in ("k", "n", "u", "y")
 
 
 def _imperative(before: list[str]) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 from .base import Hit
 from .records import Record
 
-__all__ = ["Session", "session_of", "talk_first"]
+__all__ = ["Session", "session_of", "shown_first", "talk_first"]
 
 _LINE: Final = re.compile(
     r"^(?:(?P<user>User|Human|ユーザー?)|(?P<reply>Assistant|AI|アシスタント)|(?P<summary>Summary|要約)"
@@ -25,6 +25,16 @@ _LINE: Final = re.compile(
 _TOOL_SHARE: Final = 0.25  # of its score that tool output keeps
 _REPLY_SHARE: Final = 0.6  # of the score of a prompt that its answer has at least
 _REPLY_PASSAGES: Final = 6  # of an answer that a prompt brings
+_PROMPT_PASSAGES: Final = 3
+_LATE_PROMPTS: Final = 2
+_TALK_PASSAGES: Final = 12
+# Words by which somebody says what was settled, or what is still to be done.
+_OUTCOME: Final = re.compile(
+    r"\b(?:decid(?:e|ed|ing)|decision|agreed|settled|chose|chosen|going with|went with|todo|to do|open (?:point|question|issue|end)"
+    r"s?|still (?:open|missing|fails?|to do)|remain(?:s|ing)|not yet|left to do|next step|follow[- ]up|blocked|waiting for)\b"
+    r"|決め|決定|採用|合意|残って|残り|残件|未対応|未完|未解決|次は|次に|これから|課題|保留|宿題|待ち",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,43 @@ def session_of(record: Record) -> Session | None:
     prompts.pop(len(kinds), None)
     summary = next((number for number in reversed(range(len(kinds))) if kinds[number] == "summary"), None)
     return Session(tuple(tool), tuple(turn), prompts, len(kinds), summary)
+
+
+def shown_first(record: Record) -> list[list[int]] | None:
+    """The passages of a transcript that tell what became of it, in rounds: the first prompt and the summary, or else the
+    last reply; then what was decided and what is open, the last reply and the latest prompts; then other talk. Tool
+    output is in none. None for a record that is no transcript."""
+    session = session_of(record)
+    if session is None:
+        return None
+    of_turn: dict[int, list[int]] = {}
+    for ordinal, turn in enumerate(session.turn):
+        if not session.tool[ordinal]:
+            of_turn.setdefault(turn, []).append(ordinal)
+    prompts = sorted(session.prompts)
+    replies = [reply for _, reply in sorted(session.prompts.items()) if reply is not None]
+    last = of_turn.get(replies[-1], []) if replies else []
+    first = of_turn.get(prompts[0], [])[:_PROMPT_PASSAGES] if prompts else []
+    summary = of_turn.get(session.summary, []) if session.summary is not None else []
+    telling = [n for turn in of_turn.values() for n in turn if _OUTCOME.search(_text(record, n))]
+    late = [n for prompt in reversed(prompts[-_LATE_PROMPTS:]) for n in of_turn.get(prompt, [])[:_PROMPT_PASSAGES]]
+    talk = [n for turn in reversed(list(of_turn.values())) for n in turn]
+    rounds = [
+        [*first, *(summary or last)[-_REPLY_PASSAGES:]],
+        [*last[-_REPLY_PASSAGES:], *reversed(telling[-_REPLY_PASSAGES:]), *late],
+        talk[:_TALK_PASSAGES],
+    ]
+    seen: set[int] = set()
+    fresh: list[list[int]] = []
+    for passages in rounds:
+        fresh.append([n for n in dict.fromkeys(passages) if n not in seen])
+        seen.update(passages)
+    return fresh
+
+
+def _text(record: Record, ordinal: int) -> str:
+    span = record.passages[ordinal]
+    return record.content[span.start : span.end]
 
 
 def talk_first(hits: Sequence[Hit], records: Mapping[str, Record]) -> tuple[Hit, ...]:
