@@ -24,8 +24,6 @@ MAX_PARTS: Final = 48  # the first and the last ones count, as a prompt says wha
 _MAX_PART_TERMS: Final = 64
 _KANA: Final = re.compile(r"[\u3041-\u30ff]")
 _JAPANESE: Final = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
-_LATIN_OR_JAPANESE: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u3041-\u30ff]")
-_LETTER: Final = re.compile(r"[^\W\d_]")
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w-])")
 _QUESTION: Final = re.compile(r"[?？][\s\"'”’)）」』*_]*$|か[。．\s]*$")
 _BULLET: Final = re.compile(r"^[\s>*•・\-–—#]+(?=\S)|^\s*(?:\d{1,3}[.)]|[(（]\d{1,3}[)）])\s+")
@@ -41,14 +39,13 @@ class Part:
     """One sentence or line: its words as indices into `Asked.words`.
 
     `names` are those of its words that are written as names inside it. `question` is one by its form. `loose` parts are
-    of a script whose inflections or lack of blanks keep matching words rare: less of them is needed.
+    neither English nor Japanese: inflections and the lack of blanks keep matching words rare, so less of them is needed.
     """
 
     words: tuple[int, ...]
     names: tuple[int, ...] = ()
     question: bool = False
     loose: bool = False
-    english: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +182,5 @@ def _part(sentence: str, terms: dict[str, float], index: dict[str, int]) -> Part
         for match in _NAME.finditer(sentence):
             if match[0].lower() not in STOP_WORDS:
                 names.update((index[term], None) for term in query_terms(match[0]) if term in index)
-    loose = not _LATIN_OR_JAPANESE.search(sentence) and _LETTER.search(sentence) is not None
-    return Part(
-        tuple(index[term] for term in terms), tuple(names), _QUESTION.search(sentence) is not None, loose, english
-    )
+    loose = not english and not _KANA.search(sentence)
+    return Part(tuple(index[term] for term in terms), tuple(names), _QUESTION.search(sentence) is not None, loose)

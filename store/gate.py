@@ -16,7 +16,8 @@ from .scoring import BACKGROUND, Evidence, Floats, Ints, idf
 
 _POOL = 256  # passages of each part that are looked at with what stands around them
 # Least share of a part, by how many words of matter are found together: below 1.5 of them, below 2.5, and more.
-_FEW, _SOME, _MANY = 0.5, 0.4, 0.25
+_FEW, _SOME, _MANY = 0.45, 0.35, 0.2
+_UNKNOWN = 0.7  # weight of a word that nothing has, of what its rarity would give it
 _NAMED = 0.5  # the least where a name is asked about that nobody knows
 _LOOSE = 0.1  # the least for scripts whose words are rarely the same twice
 _LEAST_SIZE = 1.5  # words of a part that is one of several: "do not apologise" is no question
@@ -38,13 +39,14 @@ def judge(found: Evidence, asked: Asked) -> Verdict:
     order = _Order(found.slot[word], found.vid[word], found.pas[word])
     df = np.bincount(order.slot[order.pas > order.vid], minlength=found.words)
     share = idf(df.astype(np.float64), found.totals[1] + BACKGROUND) * found.content
-    sizes = np.array(asked.sizes)
+    sizes = np.array(asked.sizes[: found.words])
     there = np.bincount(order.slot, minlength=found.words) > 0
+    share = np.where(there, share, _UNKNOWN * share)
     speaks = bool((found.slot >= found.words).any())
     several = len(asked.parts) > 1
     strength = np.zeros(len(asked.parts))
     for number, part in enumerate(asked.parts):
-        slots = np.array(part.words)
+        slots = np.array([word for word in part.words if word < found.words], dtype=np.int64)
         if several and not part.question and sizes[slots].sum() < _LEAST_SIZE:
             continue
         strength[number] = _strength(order, part, slots, share, sizes, _least(part, there, speaks, asked))
@@ -52,7 +54,7 @@ def judge(found: Evidence, asked: Asked) -> Verdict:
         return Verdict(False, everything)
     words = np.zeros(found.words, dtype=bool)
     for number in np.flatnonzero(strength >= _BESIDE * strength.max()):
-        words[list(asked.parts[number].words)] = True
+        words[[word for word in asked.parts[number].words if word < found.words]] = True
     return Verdict(True, words)
 
 

@@ -220,7 +220,5 @@ def best_of(score: Floats, depth: int) -> Ints:
 
 
 def relevant(coverage: Floats, scoring: Scoring) -> NDArray[np.bool_]:
-    """Which records stand above the relevance floor: none where even the best has too little of the query."""
-    if not len(coverage) or coverage.max() < scoring.gate:
-        return np.zeros(len(coverage), dtype=bool)
+    """Which records stand above the relevance floor, of a query that something bears on: see gate.py."""
     return coverage >= scoring.floor

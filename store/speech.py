@@ -24,7 +24,7 @@ _ACTS: Final = frozenset(
     confirmed confusing congrats congratulations cool correct course damn deal dear definitely done enjoy enough
     evening everybody everyone everything exactly excellent fair fantastic fine folks friend go goes going good goodbye
     gotcha great greetings guess guys hah haha hello hey hi hm hmm hold honestly hooray indeed interesting job kind kindly
-    later like lgtm lol look looks lovely luck maybe mind moment morning much name nah need never nice night no nope now of oh ok
+    later like lgtm lol look looks lovely luck maybe mind moment morning much nah need never nice night no nope now of oh ok
     okay oops ought pardon perfect perhaps pleased pleasure possible possibly probably proceed progress quick ready
     regards right roger second seems sense shame sir sorry sound sounds splendid super sure sweet team terrific thank thanks
     think thought thx today tonight tomorrow true ty ugh understand understood understandable way welcome well wonderful
@@ -63,13 +63,16 @@ FAINT: Final = _VERBS | frozenset(
     """
     answer anyone anything best better bigger child compare compute convert define describe difference different difficult
     discuss draft easy example exist explain fast find first generate good happen hear hour hours idea job kind know large
-    last line lines long many mean means minute minutes need new old often one paragraph people person place please
+    last line lines long many mean means minute minutes name names need new old often one paragraph people person place please
     possible question recommend record rename rephrase reword say second sentence sentences several short simple slow
     small something sort stuff suggest tell text thing things third time times today tomorrow turn two three four five six
     seven eight nine ten type use used uses using want way ways week wear word words work works write written year years day
     days
     """.split()
 )
+
+_COMMON: Final = FAINT | _LITTLE
+_TYPOGRAPHY: Final = str.maketrans("‘’“”–—…", "''\"\"--.")
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _CJK_WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆〇]")
@@ -198,5 +201,11 @@ def grammar(run: str) -> tuple[bool, ...]:
 
 
 def reads_english(text: str) -> bool:
-    """Whether a text is Latin letters without accents with an English word in it that carries no matter."""
-    return text.isascii() and any(word.lower() in STOP_WORDS for word in _WORD.findall(text))
+    """Whether a text reads as English: plain letters, and more than a quarter of its words are common ones that other
+    languages lack; or so few words that nothing tells."""
+    if not text.isascii():
+        text = text.translate(_TYPOGRAPHY)
+        if not text.isascii():
+            return False
+    words = [word.lower() for word in _WORD.findall(text)]
+    return len(words) < 4 or 4 * sum(word in _COMMON or _small(word) for word in words) > len(words)
