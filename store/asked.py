@@ -23,7 +23,7 @@ __all__ = ["MAX_PARTS", "Asked", "Part", "read_query"]
 MAX_PARTS: Final = 48  # the first and the last ones count, as a prompt says what it wants at an end
 _MAX_PART_TERMS: Final = 64
 _KANA: Final = re.compile(r"[\u3041-\u30ff]")
-_JAPANESE: Final = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
+_JAPANESE: Final = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]{2}")
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w-])")
 _QUESTION: Final = re.compile(r"[?？][\s\"'”’)）」』*_]*$|か[。．\s]*$")
 _BULLET: Final = re.compile(r"^[\s>*•・\-–—#]+(?=\S)|^\s*(?:\d{1,3}[.)]|[(（]\d{1,3}[)）])\s+")
@@ -132,17 +132,10 @@ def _weights(sentence: str) -> dict[str, float]:
     wide: dict[str, float] = {}
     if _KANA.search(sentence):
         for run in query_runs(sentence):
-            marks = grammar(run) if _JAPANESE.search(run) else (False,) * len(run)
-            if len(run) == 1:
-                wide[run] = max(wide.get(run, 0.0), 0.0 if marks[0] else 1.0)
-            for at in range(len(run) - 1):
-                pair, marked = run[at : at + 2], marks[at] + marks[at + 1]
-                kana = pair[marks[at]] if marked == 1 else ""
-                weight = (content_weight(pair), 0.1 if "\u3041" <= kana <= "\u309f" else 0.3, 0.0)[marked]
-                wide[pair] = max(wide.get(pair, 0.0), weight)
+            _weigh_run(run, wide)
     faint = _faint()
-    weights = {}
-    for term in query_terms(sentence):
+    weights: dict[str, float] = {}
+    for term in dict.fromkeys((*query_terms(sentence), *wide)):
         if term in wide:
             weights[term] = wide[term]
         elif term in faint or (len(term) < 3 and term.isdecimal()) or (len(term) == 1 and term.isascii()):
@@ -150,6 +143,20 @@ def _weights(sentence: str) -> dict[str, float]:
         else:
             weights[term] = content_weight(term)
     return {term: weight for term, weight in weights.items() if weight}
+
+
+def _weigh_run(run: str, wide: dict[str, float]) -> None:
+    """Add the pairs of characters of a run, and the kanji that are words alone, each with what it says of its own."""
+    marks = grammar(run)
+    for at, char in enumerate(run):
+        alone = (at == 0 or marks[at - 1]) and (at + 1 == len(run) or marks[at + 1])
+        if alone and not marks[at] and not "\u3041" <= char <= "\u30ff":
+            wide[char] = max(wide.get(char, 0.0), 1.0)
+    for at in range(len(run) - 1):
+        pair, marked = run[at : at + 2], marks[at] + marks[at + 1]
+        kana = pair[marks[at]] if marked == 1 else ""
+        weight = (content_weight(pair), 0.1 if "\u3041" <= kana <= "\u309f" else 0.3, 0.0)[marked]
+        wide[pair] = max(wide.get(pair, 0.0), weight * (0.5 if "ー" in pair else 1.0))
 
 
 def _with_words(talk: str, sentences: list[str], when: When) -> Asked:
