@@ -220,5 +220,6 @@ def best_of(score: Floats, depth: int) -> Ints:
 
 
 def relevant(coverage: Floats, scoring: Scoring) -> NDArray[np.bool_]:
-    """Which records stand above the relevance floor, of a query that something bears on: see gate.py."""
-    return coverage >= scoring.floor
+    """Which records stand above the relevance floor, of a query that something bears on (see gate.py): at
+    least the best one."""
+    return coverage >= min(scoring.floor, float(coverage.max(initial=0.0)))
