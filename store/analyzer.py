@@ -23,6 +23,8 @@ from typing import Any, Final, Literal
 import regex
 import Stemmer
 
+from .variants import VARIANTS
+
 __all__ = [
     "MAX_SIGNATURE_KEYS",
     "MAX_TERM_CHARS",
@@ -164,7 +166,7 @@ def _normal(chunk: str) -> str:
     chunk = _LONG_MARKS.sub(r"\1", chunk)
     chunk = _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk)).replace("\u2010", "-")
     normal: str = _QUOTE.sub("'", chunk)
-    return normal
+    return normal.translate(VARIANTS)
 
 
 def _fold(word: str) -> str:

@@ -28,7 +28,9 @@ _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w-])")
 _QUESTION: Final = re.compile(r"[?？][\s\"'”’)）」』*_]*$|か[。．\s]*$")
 _BULLET: Final = re.compile(r"^[\s>*•・\-–—#]+(?=\S)|^\s*(?:\d{1,3}[.)]|[(（]\d{1,3}[)）])\s+")
 # Records of a kind are asked for by its name, in whichever language and form.
-_DECISION: Final = re.compile(r"\bdeci(?:de|des|ded|sions?)\b|決定(?:事項)?|決め(?:た|ました|て)?|決ま(?:った|りました)", re.IGNORECASE)
+_DECISION: Final = re.compile(
+    r"\bdeci(?:de|des|ded|sions?)\b|決定(?:事項)?|決め(?:た|ました|て)?|決ま(?:った|りました)", re.IGNORECASE
+)
 _DECISION_TERMS: Final = ("decis", "decid", "決定", "決め", "決ま")
 _FAINT_WEIGHT: Final = 0.3
 _WIDE_SHARE: Final = 0.5  # a word of Japanese has about two pairs of characters more than one of English
@@ -38,8 +40,8 @@ _WIDE_SHARE: Final = 0.5  # a word of Japanese has about two pairs of characters
 class Part:
     """One sentence or line: its words as indices into `Asked.words`.
 
-    `names` are those of its words that are written as names inside it. `question` is one by its form. `loose` parts are
-    neither English nor Japanese: inflections and the lack of blanks keep matching words rare, so less of them is needed.
+    `names` are those of its words that are written as names inside it. `question` is one by its form. `loose` ones are
+    neither English nor Japanese: inflections and the lack of blanks keep matching words rare, so fewer are needed.
     """
 
     words: tuple[int, ...]

@@ -60,8 +60,12 @@ def search(
     `known` are texts that the caller has: records that say the same are left out and counted in the plan. With a
     `question` vectors are looked through too. What is within so many `hops` of the first `take` stands behind them all.
     """
-    asked = read_query(text[:MAX_QUERY_CHARS], filters.reference or now, parse_zone(filters.zone, "owner_timezone") if filters.zone else UTC)
-    given = {"depth": depth, "take": take, "known": known}
+    asked = read_query(
+        text[:MAX_QUERY_CHARS],
+        filters.reference or now,
+        parse_zone(filters.zone, "owner_timezone") if filters.zone else UTC,
+    )
+    given: dict[str, Any] = {"depth": depth, "take": take, "known": known}
     if asked.hard_interval and filters.since is None and filters.until is None:
         within = replace(filters, since=asked.when.since, until=asked.when.until)
         found = (
@@ -140,7 +144,9 @@ def _matching(
         vids,
         lambda few: dict(session.rows(query("contents"), {"vids": list(few)})),
     )
-    order = ordering.ranked(np.flatnonzero(keep), details, holds, ranked.score, ranked.coverage, newest=asked.when.newest)
+    order = ordering.ranked(
+        np.flatnonzero(keep), details, holds, ranked.score, ranked.coverage, newest=asked.when.newest
+    )
     order = order[:depth]
     in_front = 0
     if filters.prefer_working and len(order):
@@ -220,9 +226,7 @@ def restore(
         for place, (vid, key, reason, low, high, name, own) in enumerate(found, start=1)
     ]
     repeats = _repeats(session, rows)
-    kept = _assemble(
-        session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan, repeats=repeats
-    )
+    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan, repeats=repeats)
     own = {item.id for item in kept.items if not _is_reached(item)}
     rounds = [hit for record in kept.records.values() if record.id in own for hit in _beginning(record)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
@@ -375,9 +379,9 @@ def _assemble(
     stands_for = fold(prints, signatures) + [None] * (len(rows) - reach)
     if repeats:
         place = {row.id: index for index, row in enumerate(rows)}
-        for one, other in repeats.items():
-            if one in place and other in place and stands_for[place[one]] is None:
-                stands_for[place[one]] = _end(stands_for, place[other])
+        for ref, first in repeats.items():
+            if ref in place and first in place and stands_for[place[ref]] is None:
+                stands_for[place[ref]] = _end(stands_for, place[first])
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
@@ -415,7 +419,9 @@ def _end(stands_for: Sequence[int | None], index: int) -> int:
 def _repeats(session: Session, rows: Sequence[_Row]) -> dict[str, str]:
     """Of recent records that differ in a number or a name alone, for each the newest one, which stands for it."""
     recent = [row for row in rows if row.reason == "recent"]
-    ends = {vid: texts for vid, *texts in session.rows(query("ends"), {"vids": [row.vid for row in recent], "chars": ENDS})}
+    ends = {
+        vid: texts for vid, *texts in session.rows(query("ends"), {"vids": [row.vid for row in recent], "chars": ENDS})
+    }
     firsts = series(["\n".join(ends.get(row.vid, ())) for row in recent])
     return {row.id: recent[first].id for row, first in zip(recent, firsts, strict=True) if first is not None}
 

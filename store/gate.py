@@ -53,7 +53,7 @@ def judge(found: Evidence, asked: Asked) -> Verdict:
     if not strength.any():
         return Verdict(False, everything)
     words = np.zeros(found.words, dtype=bool)
-    for number in np.flatnonzero(strength >= _BESIDE * strength.max()):
+    for number in np.flatnonzero(strength >= _BESIDE * strength.max()).tolist():
         words[[word for word in asked.parts[number].words if word < found.words]] = True
     return Verdict(True, words)
 

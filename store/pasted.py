@@ -15,11 +15,15 @@ __all__ = ["said"]
 
 # A host writes its notices as elements whose names hold a hyphen; so do pasted custom elements, which nobody says.
 _ELEMENT: Final = re.compile(r"^[ \t]*<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)+)(?:\s[^<>\n]{0,400})?>", re.MULTILINE)
-_BRACKETED: Final = re.compile(r"^[ \t]*\[(?:Request interrupted|Image|Pasted|System|Tool)\b[^\]\n]{0,200}\][ \t]*$", re.M)
+_BRACKETED: Final = re.compile(
+    r"^[ \t]*\[(?:Request interrupted|Image|Pasted|System|Tool)\b[^\]\n]{0,200}\][ \t]*$", re.M
+)
 _CAVEAT: Final = re.compile(r"^Caveat: [^\n]*", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 
-_STAMP: Final = r"[\[(]?(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[T ])?\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?[\])]?"
+_STAMP: Final = (
+    r"[\[(]?(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[T ])?\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?[\])]?"
+)
 _LEVEL: Final = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?!?|FATAL|CRITICAL|PANIC)"
 _MACHINE: Final = re.compile(
     rf"""
@@ -38,7 +42,8 @@ _MACHINE: Final = re.compile(
     re.VERBOSE,
 )
 _MAIL: Final = re.compile(
-    r"\s*(?:From|To|Cc|Bcc|Subject|Date|Sent|Reply-To|差出人|送信者|宛先|件名|日時|送信日時|本文|返信先)\s?[:：]", re.IGNORECASE
+    r"\s*(?:From|To|Cc|Bcc|Subject|Date|Sent|Reply-To|差出人|送信者|宛先|件名|日時|送信日時|本文|返信先)\s?[:：]",
+    re.IGNORECASE,
 )
 _CODE: Final = re.compile(
     r"[{};]\s*$|^\s*(?:def|class|import|from|return|for|while|if|elif|else|try|except|const|let|var|function|func|fn|"
@@ -71,7 +76,7 @@ def _without_notices(text: str) -> str:
 
 
 def _without_elements(text: str) -> str:
-    """The text without closed elements of hyphenated names that begin a line. Linear: each search goes on from the last."""
+    """The text without closed elements of hyphenated names that begin a line. Each search goes on from the last."""
     parts: list[str] = []
     done = 0
     while match := _ELEMENT.search(text, done):

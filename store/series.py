@@ -16,7 +16,9 @@ _ALIKE: Final = 0.75  # shared words of two such texts, of all of theirs
 _LEAST_WORDS: Final = 5  # of a text that is compared by its words
 _SEEN: Final = 40  # series that a record is compared with
 # Tokens that differ from one report to the next: numbers, and identifiers with a digit in them.
-_COUNTER: Final = regex.compile(r"[\w.#:/-]*\d[\w.#:/-]*(?<![.,:/-])|[〇一二三四五六七八九十百千]+(?=[日月年時分回件番号])")
+_COUNTER: Final = regex.compile(
+    r"[\w.#:/-]*\d[\w.#:/-]*(?<![.,:/-])|[〇一二三四五六七八九十百千]+(?=[日月年時分回件番号])"
+)
 _WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]{2}|[\p{L}#]+")
 
 

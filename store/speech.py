@@ -22,13 +22,13 @@ _ACTS: Final = frozenset(
     absolutely actually afternoon agree agreed ah ahead alright amazing anyway appreciate appreciated apologies
     approve approved awesome aye bad besides better brilliant bye certainly cheers clear come completely confirm
     confirmed confusing congrats congratulations cool correct course damn deal dear definitely done enjoy enough
-    evening everybody everyone everything exactly excellent fair fantastic fine folks friend go goes going good goodbye
-    gotcha great greetings guess guys hah haha hello hey hi hm hmm hold honestly hooray indeed interesting job kind kindly
-    later like lgtm lol look looks lovely luck maybe mind moment morning much nah need never nice night no nope now of oh ok
-    okay oops ought pardon perfect perhaps pleased pleasure possible possibly probably proceed progress quick ready
-    regards right roger second seems sense shame sir sorry sound sounds splendid super sure sweet team terrific thank thanks
-    think thought thx today tonight tomorrow true ty ugh understand understood understandable way welcome well wonderful
-    won works worries wow wrong yay yeah yep yes yet yikes yo yup
+    evening everybody everyone everything exactly excellent fair fantastic fine folks friend go goes going good
+    goodbye gotcha great greetings guess guys hah haha hello hey hi hm hmm hold honestly hooray indeed interesting
+    job kind kindly later like lgtm lol look looks lovely luck maybe mind moment morning much nah need never nice
+    night no nope now of oh ok okay oops ought pardon perfect perhaps pleased pleasure possible possibly probably
+    proceed progress quick ready regards right roger second seems sense shame sir sorry sound sounds splendid super
+    sure sweet team terrific thank thanks think thought thx today tonight tomorrow true ty ugh understand understood
+    understandable way welcome well wonderful won works worries wow wrong yay yeah yep yes yet yikes yo yup
     """.split()
 )
 # What is done with whatever is at hand: such a verb with a pronoun, an adverb or nothing behind it names no matter.
@@ -37,37 +37,39 @@ _VERBS: Final = frozenset(
     abort accept add adjust amend apply approve ask begin build bring cancel carry change check clean close commit
     compile complete continue copy create cut delete deploy discard do drop edit execute explain fetch finish fix
     format get give go handle help hold improve install keep launch leave let lint list look make merge move open
-    pause paste perform print proceed publish pull push put quit read rebase redo refactor reload remove repeat replace
-    rerun reset restart resume retry return revert review rewrite roll rollback run save see send ship show shorten
-    simplify skip squash stage start stop submit summarise summarize take tell test tidy translate try undo update
-    upload use verify wait write
+    pause paste perform print proceed publish pull push put quit read rebase redo refactor reload remove repeat
+    replace rerun reset restart resume retry return revert review rewrite roll rollback run save see send ship show
+    shorten simplify skip squash stage start stop submit summarise summarize take tell test tidy translate try undo
+    update upload use verify wait write
     """.split()
 )
 # The same alone, as a prompt: "continue", "commit". Other verbs alone are words to search for: "deploy".
 _PACE: Final = frozenset(
     """
-    abort accept apply approve begin cancel close commit complete continue discard execute finish fix go hold leave merge
-    pause proceed push quit redo repeat rerun reset resume retry revert rollback run save send ship skip start stop submit
-    try undo wait
+    abort accept apply approve begin cancel close commit complete continue discard execute finish fix go hold leave
+    merge pause proceed push quit redo repeat rerun reset resume retry revert rollback run save send ship skip start
+    stop submit try undo wait
     """.split()
 )
-_PRONOUNS: Final = frozenset("it this that these those them all both everything anything something one ones me us".split())
+_PRONOUNS: Final = frozenset(
+    "it this that these those them all both everything anything something one ones me us".split()
+)
 _ADVERBS: Final = frozenset(
-    "again ahead along also always away back better bit briefly down first further here instead last later long more next "
-    "now off on once only out over please quickly shorter slowly soon step steps still then there through together too "
-    "twice up well work working changes change way part parts thing things point points options option".split()
+    "again ahead along also always away back better bit briefly down first further here instead last later long more "
+    "next now off on once only out over please quickly shorter slowly soon step steps still then there through together "
+    "too twice up well work working changes change way part parts thing things point points options option".split()
 )
 _LITTLE: Final = STOP_WORDS | _ACTS | _PRONOUNS | _ADVERBS
 # Content words that say little of what a question is about: verbs of asking and doing, small numbers, measure words.
 FAINT: Final = _VERBS | frozenset(
     """
-    answer anyone anything best better bigger child compare compute convert define describe difference different difficult
-    discuss draft easy example exist explain fast find first generate good happen hear hour hours idea job kind know large
-    last line lines long many mean means minute minutes name names need new old often one paragraph people person place please
-    possible question recommend record rename rephrase reword say second sentence sentences several short simple slow
-    small something sort stuff suggest tell text thing things third time times today tomorrow turn two three four five six
-    seven eight nine ten type use used uses using want way ways week wear word words work works write written year years day
-    days
+    answer anyone anything best better bigger child compare compute convert define describe difference different
+    difficult discuss draft easy example exist explain fast find first generate good happen hear hour hours idea job
+    kind know large last line lines long many mean means minute minutes name names need new old often one paragraph
+    people person place please possible question recommend record rename rephrase reword say second sentence
+    sentences several short simple slow small something sort stuff suggest tell text thing things third time times
+    today tomorrow turn two three four five six seven eight nine ten type use used uses using want way ways week
+    wear word words work works write written year years day days
     """.split()
 )
 
@@ -113,8 +115,12 @@ _GRAMMAR: Final = (
     "私(?:たち|達)?(?:は|が|の)?|僕(?:たち|ら)?|我々|みんな|皆(?:さん)?|さん|さま|様"
 )  # fmt: skip
 _GRAMMAR_RUN: Final = regex.compile(_GRAMMAR)
-_PARTICLE: Final = regex.compile(r"(?<=[^\p{Hiragana}]|^)(?:は|が|を|に|で|と|の|も|へ|や|か)(?=[^\p{Hiragana}]|$)|[かねよわぞさ]+$")
-_BESIDE: Final = regex.compile(r"(?<=[\p{Han}\p{Katakana}ー])[はがをにでとのもへや]|[はがをにでとのもへや](?=[\p{Han}\p{Katakana}])")
+_PARTICLE: Final = regex.compile(
+    r"(?<=[^\p{Hiragana}]|^)(?:は|が|を|に|で|と|の|も|へ|や|か)(?=[^\p{Hiragana}]|$)|[かねよわぞさ]+$"
+)
+_BESIDE: Final = regex.compile(
+    r"(?<=[\p{Han}\p{Katakana}ー])[はがをにでとのもへや]|[はがをにでとのもへや](?=[\p{Han}\p{Katakana}])"
+)
 # A request for an act without its object: one word, its ending and the request: コミットして, 再起動お願いします.
 _BARE_REQUEST: Final = regex.compile(
     r"(?:(?:それ|これ|そのまま|では|じゃあ?|もう一度|一旦|いったん|とりあえず|次に?|先に|まず|全部|すぐに?)[をはで]?[、,]?\s*)*"
@@ -175,7 +181,9 @@ def _small(word: str) -> bool:
 
 def _imperative(before: list[str]) -> bool:
     """Whether a verb behind these words is a request: nothing, courtesies, "can you", "let's"."""
-    return not any(word in ("how", "what", "when", "where", "who", "why", "which", "does", "did", "the") for word in before)
+    return not any(
+        word in ("how", "what", "when", "where", "who", "why", "which", "does", "did", "the") for word in before
+    )
 
 
 def _runs(text: str) -> list[str]:

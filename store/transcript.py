@@ -30,8 +30,9 @@ _LATE_PROMPTS: Final = 2
 _TALK_PASSAGES: Final = 12
 # Words by which somebody says what was settled, or what is still to be done.
 _OUTCOME: Final = re.compile(
-    r"\b(?:decid(?:e|ed|ing)|decision|agreed|settled|chose|chosen|going with|went with|todo|to do|open (?:point|question|issue|end)"
-    r"s?|still (?:open|missing|fails?|to do)|remain(?:s|ing)|not yet|left to do|next step|follow[- ]up|blocked|waiting for)\b"
+    r"\b(?:decid(?:e|ed|ing)|decision|agreed|settled|chose|chosen|going with|went with|todo|to do|"
+    r"open (?:point|question|issue|end)s?|still (?:open|missing|fails?|to do)|remain(?:s|ing)|not yet|left to do|"
+    r"next step|follow[- ]up|blocked|waiting for)\b"
     r"|決め|決定|採用|合意|残って|残り|残件|未対応|未完|未解決|次は|次に|これから|課題|保留|宿題|待ち",
     re.IGNORECASE,
 )
@@ -83,8 +84,8 @@ def session_of(record: Record) -> Session | None:
 
 
 def shown_first(record: Record) -> list[list[int]] | None:
-    """The passages of a transcript that tell what became of it, in rounds: the first prompt and the summary, or else the
-    last reply; then what was decided and what is open, the last reply and the latest prompts; then other talk. Tool
+    """The passages of a transcript that tell what became of it, in rounds: the first prompt and the summary or else
+    the last reply; then what was decided and what is open, the last reply and the latest prompts; then other talk. Tool
     output is in none. None for a record that is no transcript."""
     session = session_of(record)
     if session is None:

@@ -13,24 +13,39 @@ __all__ = ["When", "read_time"]
 
 _DAYS: Final = {name: number for number, name in enumerate("mon tue wed thu fri sat sun".split())}
 _MONTHS: Final = {
-    name: number
-    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
+    name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
 }
 _NUMBERS: Final = {
     name: number
     for number, names in enumerate(
-        ("one a an 一", "two 二", "three 三", "four 四", "five 五", "six 六", "seven 七", "eight 八", "nine 九", "ten 十"), 1
+        (
+            "one a an 一",
+            "two 二",
+            "three 三",
+            "four 四",
+            "five 五",
+            "six 六",
+            "seven 七",
+            "eight 八",
+            "nine 九",
+            "ten 十",
+        ),
+        1,
     )
     for name in names.split()
 } | {"couple of": 2, "few": 3, "数": 3}
 _KANJI_DAYS: Final = "月火水木金土日"
 _N: Final = r"(?P<n>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|(?:a )?couple of|(?:a )?few)"
+_UNIT: Final = "(?P<unit>day|week|month|year)"
 _JN: Final = r"(?P<n>[0-9０-９]{1,3}|[一二三四五六七八九十数])"
 _MONTH: Final = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
     r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY: Final = r"(?P<day>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+
+_YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
+_DATE: Final = r"(?P<date>[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?"
 
 Span = tuple[date, date]
 
@@ -122,7 +137,7 @@ def _whole_year(match: re.Match[str], today: date) -> Span:
 _READ: Final[tuple[tuple[str, Callable[[re.Match[str], date], Span], bool], ...]] = (
     (r"(?:the )?day before yesterday|一昨日|おととい", lambda m, d: _days(d - timedelta(days=2), 1), True),
     (r"yesterday(?:'s)?|last night|昨日|昨晩|昨夜|きのう", lambda m, d: _days(d - timedelta(days=1), 1), True),
-    (r"today(?:'s)?|this morning|this afternoon|this evening|tonight|今日|本日|今朝|今晩|きょう", lambda m, d: _days(d, 1), True),
+    (r"today(?:'s)?|this (?:morning|afternoon|evening)|tonight|今日|本日|今朝|今晩", lambda m, d: _days(d, 1), True),
     (r"(?P<week>今週|先週)の?(?P<day>[月火水木金土日])(?:曜日?)", _weekday_before, True),
     (r"(?:the )?week before last|先々週", lambda m, d: _week(d, 2), True),
     (r"last week(?:'s)?|先週", lambda m, d: _week(d, 1), True),
@@ -134,29 +149,30 @@ _READ: Final[tuple[tuple[str, Callable[[re.Match[str], date], Span], bool], ...]
     (r"this year(?:'s)?|今年", lambda m, d: _year(d.year), False),
     (rf"{_N} (?P<unit>day|week|month|year)s? ago", _ago, True),
     (rf"{_JN}(?P<unit>日|週間|週|か月|ヶ月|カ月|ヵ月|年)前", _ago, True),
-    (rf"(?:in|over|during|within|for)?\s?(?:the )?(?:last|past) (?:{_N} )?(?P<unit>day|week|month|year)s?", _past, True),
+    (rf"(?:(?:in|over|during|within|for) )?(?:the )?(?:last|past) (?:{_N} )?{_UNIT}s?", _past, True),
     (rf"(?:この|ここ|過去){_JN}(?P<unit>日間|日|週間|週|か月|ヶ月|カ月|ヵ月|年)間?", _past, True),
     (rf"last {_DAY}", _weekday, True),
     (rf"on {_DAY}", _weekday, False),
-    (r"(?:on )?(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])-(?P<date>0[1-9]|[12]\d|3[01])", _named, False),
-    (rf"(?:on )?(?:the )?(?P<date>[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? (?P<year>(?:19|20)\d\d))?", _named, False),
-    (rf"(?:on )?{_MONTH} (?P<date>[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?(?:,? (?P<year>(?:19|20)\d\d))?", _named, False),
-    (rf"(?:in|during|since|of|last) {_MONTH}(?:,? (?P<year>(?:19|20)\d\d))?", _named, False),
-    (r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|[1-9])月(?:(?P<date>3[01]|[12]\d|[1-9])日)?(?![前間])", _named, False),
-    (r"(?:in |during )?(?P<year>(?:19|20)\d\d)年(?!度)|(?:in|during) (?P<year2>(?:19|20)\d\d)", lambda m, d: _year(int(m["year"] or m["year2"])), False),
+    (rf"(?:on )?{_YEAR}-(?P<month>0[1-9]|1[0-2])-(?P<date>0[1-9]|[12]\d|3[01])", _named, False),
+    (rf"(?:on )?(?:the )?{_DATE} (?:of )?{_MONTH}(?:,? {_YEAR})?", _named, False),
+    (rf"(?:on )?{_MONTH} {_DATE}(?:,? {_YEAR})?", _named, False),
+    (rf"(?:in|during|since|of|last) {_MONTH}(?:,? {_YEAR})?", _named, False),
+    (rf"(?:{_YEAR}年)?(?P<month>1[0-2]|[1-9])月(?:(?P<date>3[01]|[12]\d|[1-9])日)?(?![前間])", _named, False),
+    (rf"{_YEAR}年(?!度)", _whole_year, False),
+    (rf"(?:in|during) {_YEAR}", _whole_year, False),
 )  # fmt: skip
 _PATTERNS: Final = tuple(
     (re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])", re.IGNORECASE), span, relative)
     for pattern, span, relative in _READ
 )
 _HINT: Final = re.compile(
-    r"\b(?:yesterday|today|tonight|this|last|past|ago|before|in|on|of|since|during|19\d\d|20\d\d|jan|feb|mar|apr|may|jun|jul|"
-    r"aug|sep|oct|nov|dec|[0-9])|[昨今先去日週月年]|きのう|おととい|きょう|過去",
+    r"\b(?:yesterday|today|tonight|this|last|past|ago|before|in|on|of|since|during|19\d\d|20\d\d|jan|feb|mar|apr|may|jun|"
+    r"jul|aug|sep|oct|nov|dec|[0-9])|[昨今先去日週月年]|きのう|おととい|きょう|過去",
     re.IGNORECASE,
 )
 _AFTER: Final = re.compile(r"^(?:に|は|の|、|で|から|まで|中に|中)*")
 _NEWEST: Final = re.compile(
-    r"\b(?:most recent(?:ly)?|recent(?:ly)?|latest|newest|lately|current(?:ly)?|up[- ]to[- ]date|right now|these days)\b|"
+    r"\b(?:(?:most )?recent(?:ly)?|latest|newest|lately|current(?:ly)?|up[- ]to[- ]date|right now|these days)\b|"
     r"最新の?|最近の?|直近の?|現在の?|現行の?|現時点(?:で)?の?|今現在の?|このところの?",
     re.IGNORECASE,
 )
