@@ -23,6 +23,7 @@ from .duplicates import fold, signature_of
 from .evidence import Details, gather
 from .gate import judge, narrowed, of_kind
 from .known import Known
+from .payload import matters, telling
 from .records import Record, id_of
 from .replaced import newer_first
 from .scoring import DEFAULT_SCORING, Evidence, Scoring, best_of, rank, relevant, score
@@ -175,7 +176,7 @@ def _matching(
         Hit(ids[owner], int(ordinal), float(value))
         for owner, ordinal, value in zip(ranked.owner[steps], ranked.ordinal[steps], ranked.value[steps], strict=True)
     )
-    hits = talk_first(hits, kept.records)
+    hits = telling(talk_first(hits, kept.records), kept.records)
     hits = ordering.settled(hits, [row.id for row in rows], {row.id for row in rows if row.archived})
     if asked.when.newest:
         hits = ordering.in_turn(hits, [row.id for row in rows])
@@ -430,6 +431,8 @@ def _beginning(record: Record) -> list[Hit]:
     """What a restore shows of a record, by round: its first lines, of an episode then its last, then what follows."""
     if (talk := shown_first(record)) is not None:
         return [Hit(record.id, n, _FIRST - place) for place, few in enumerate(talk) for n in few]
+    if (parts := matters(record)) is not None:
+        return [Hit(record.id, n, _FIRST) for n in parts]
     count = len(record.passages)
     lead = next((span.ordinal + 1 for span in record.passages if span.end >= _LEAD_CHARS), count)
     first = list(range(lead))

@@ -28,7 +28,7 @@ def series(texts: Sequence[str]) -> list[int | None]:
     exact: dict[str, int] = {}
     firsts: list[tuple[int, frozenset[str]]] = []
     for index, text in enumerate(texts):
-        plain = _plain(text)
+        plain = shape(text)
         first = exact.get(plain)
         words = frozenset[str]()
         if first is None:
@@ -41,7 +41,8 @@ def series(texts: Sequence[str]) -> list[int | None]:
     return answer
 
 
-def _plain(text: str) -> str:
+def shape(text: str) -> str:
+    """A text without what counts on from one of a series to the next."""
     return " ".join(_COUNTER.sub("#", unicodedata.normalize("NFKC", text).casefold()).split())
 
 
