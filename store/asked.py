@@ -15,7 +15,7 @@ from typing import Final
 from .analyzer import STOP_WORDS, content_weight, query_runs, query_speaker_terms, query_terms
 from .pasted import said
 from .sentences import sentence_ends
-from .speech import FAINT, grammar, is_activity, is_idle, reads_english
+from .speech import FAINT, grammar, is_activity, is_idle, is_instruction, is_telling, reads_english
 from .when import When, read_time
 
 __all__ = ["MAX_PARTS", "Asked", "Part", "read_query"]
@@ -40,13 +40,15 @@ _WIDE_SHARE: Final = 0.5  # a word of Japanese has about two pairs of characters
 class Part:
     """One sentence or line: its words as indices into `Asked.words`.
 
-    `names` are those of its words that are written as names inside it. `question` is one by its form. `loose` ones are
-    neither English nor Japanese: inflections and the lack of blanks keep matching words rare, so fewer are needed.
+    `names` are those of its words that are written as names inside it. `question` and `instruction` are told by its
+    form. `loose` ones are neither English nor Japanese: inflections and the lack of blanks keep matching words rare,
+    so fewer are needed.
     """
 
     words: tuple[int, ...]
     names: tuple[int, ...] = ()
     question: bool = False
+    instruction: bool = False
     loose: bool = False
 
 
@@ -191,5 +193,7 @@ def _part(sentence: str, terms: dict[str, float], index: dict[str, int]) -> Part
         for match in _NAME.finditer(sentence):
             if match[0].lower() not in STOP_WORDS:
                 names.update((index[term], None) for term in query_terms(match[0]) if term in index)
+    question = _QUESTION.search(sentence) is not None or is_telling(sentence)
+    instruction = not question and is_instruction(sentence)
     loose = not english and not _KANA.search(sentence)
-    return Part(tuple(index[term] for term in terms), tuple(names), _QUESTION.search(sentence) is not None, loose)
+    return Part(tuple(index[term] for term in terms), tuple(names), question, instruction, loose)

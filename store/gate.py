@@ -52,6 +52,9 @@ def judge(found: Evidence, asked: Asked) -> Verdict:
         strength[number] = _strength(order, part, slots, share, sizes, _least(part, there, speaks, asked))
     if not strength.any():
         return Verdict(False, everything)
+    # What is to be done with the answer does not say what is asked.
+    if any(part.question and met for part, met in zip(asked.parts, strength, strict=True)):
+        strength = np.array([0.0 if part.instruction else met for part, met in zip(asked.parts, strength, strict=True)])
     words = np.zeros(found.words, dtype=bool)
     for number in np.flatnonzero(strength >= _BESIDE * strength.max()).tolist():
         words[[word for word in asked.parts[number].words if word < found.words]] = True

@@ -29,7 +29,9 @@ _FAULT: Final = re.compile(
     r"|失敗|エラー|異常|例外|停止|中断|中止|拒否|期限切れ|不一致|食い違|不正|見つかりません|できません|タイムアウト|警告|原因|取りこぼ|不足|超過",
     re.IGNORECASE,
 )
-_NO_FAULT: Final = re.compile(r"\b(?:0|no|without) (?:errors?|failures?|failed|warnings?)\b|異常なし|エラーなし|失敗0", re.I)
+_NO_FAULT: Final = re.compile(
+    r"\b(?:0|no|without) (?:errors?|failures?|failed|warnings?)\b|異常なし|エラーなし|失敗0", re.I
+)
 
 
 def matters(record: Record, ranked: Sequence[int] = ()) -> list[int] | None:
@@ -45,7 +47,7 @@ def matters(record: Record, ranked: Sequence[int] = ()) -> list[int] | None:
     # A line of a form that stands there again and again says nothing, even where it speaks of a fault.
     rare = [bool(text) and often[form] <= _COMMON for text, form in zip(texts, shapes, strict=True)]
     first = next((n for n, text in enumerate(texts) if text), 0)
-    faults = [n for n, text in enumerate(texts) if rare[n] and _FAULT.search(text) and not _NO_FAULT.search(text)]
+    faults = [n for n, text in enumerate(texts) if rare[n] and _FAULT.search(_NO_FAULT.sub("", text))]
     named = [n for n in ranked if rare[n]]
     end = [n for n, text in enumerate(texts) if text][-_END:]
     return list(dict.fromkeys([first, *reversed(faults[-_FAULTS:]), *named[:_NAMED], *reversed(end)]))

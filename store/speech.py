@@ -14,7 +14,7 @@ import regex
 
 from .analyzer import STOP_WORDS
 
-__all__ = ["FAINT", "grammar", "is_activity", "is_idle", "reads_english"]
+__all__ = ["FAINT", "grammar", "is_activity", "is_idle", "is_instruction", "is_telling", "reads_english"]
 
 # Greeting, thanking, agreeing, refusing, hedging, pacing: what keeps a conversation going.
 _ACTS: Final = frozenset(
@@ -56,8 +56,8 @@ _PRONOUNS: Final = frozenset(
 )
 _ADVERBS: Final = frozenset(
     "again ahead along also always away back better bit briefly down first further here instead last later long more "
-    "next now off on once only out over please quickly shorter slowly soon step steps still then there through together "
-    "too twice up well work working changes change way part parts thing things point points options option".split()
+    "next now off on once only out over please quickly shorter slowly soon step steps still then there through "
+    "together too twice up well work working changes change way part parts thing things point points options option".split()
 )
 _LITTLE: Final = STOP_WORDS | _ACTS | _PRONOUNS | _ADVERBS
 # Content words that say little of what a question is about: verbs of asking and doing, small numbers, measure words.
@@ -107,6 +107,7 @@ _GRAMMAR: Final = (
     "(?:て)?ほしい|たい|いる|いた|いて|ある|あった|ない|なかった|なければ|られる|られた|れる|"
     "(?:使|遣)(?:っ(?:て|た)(?:いる)?|います|う|い)|行(?:う|われる|います)|"
     "やったこと|やること|したこと|すること|やった|やる|"
+    "(?:始め|進め|続け|行き|やり|終わり|終え|そうし)ましょう|"
     # joints
     "について(?:の|は|も)?|に(?:関|対)して|に(?:よっ|とっ)て|によると|として|ところで|それから|それで(?:は)?|そして|また|まず|次に|なお|ただし|"
     "では|じゃあ|じゃ|さて|あと|先に|その前に|もう(?:少し|一度|一つ)?|少し|ちょっと|とりあえず|今|すべて|全て|全部|これまで|今まで|いままで|"
@@ -166,6 +167,32 @@ def is_idle(sentence: str) -> bool:
             or (bool(behind) and behind[0] in ("it", "this", "that", "them"))
         )
     )
+
+
+# A request that something be told is a question; one that something be done is none.
+_TELLING: Final = re.compile(
+    r"^(?:(?:please|now|then|and|also|can you|could you|would you|first|next)[, ]+)*"
+    r"(?:tell|show|list|explain|remind|give|find|recall|look up|search|describe|name|summari[sz]e)\b"
+    r"|\b(?:(?:do you )?(?:know|remember)|wonder(?:ing)?|tell me|remind me)\b"
+    r"|(?:教え|聞かせ|見せ|挙げ|示し|思い出し|探し|知りたい|聞きたい|気にな)",
+    re.IGNORECASE,
+)
+_DOING: Final = re.compile(
+    r"\b(?:please|make sure|be sure to|i(?: would|'d) like you to|you (?:should|must|are)|do not|don't|never|avoid)\b"
+    r"|(?:[てで](?:(?:くだ|下)さい|ほしい|ください)|お願いします|(?:し|く|る|ない)こと|ように|いただけますか)(?:ね|よ)?[。．.!！\s]*$",
+    re.IGNORECASE,
+)
+
+
+def is_telling(sentence: str) -> bool:
+    """Whether a sentence that has no question mark asks to be told something."""
+    return _TELLING.search(sentence) is not None
+
+
+def is_instruction(sentence: str) -> bool:
+    """Whether a sentence says what to do, or how, rather than what is asked or what is the case."""
+    first = next(iter(_WORD.findall(sentence)), "").lower()
+    return not is_telling(sentence) and (first in _VERBS or _DOING.search(sentence) is not None)
 
 
 def is_activity(sentence: str) -> bool:
