@@ -57,7 +57,7 @@ _PRONOUNS: Final = frozenset(
 _ADVERBS: Final = frozenset(
     "again ahead along also always away back better bit briefly down first further here instead last later long more "
     "next now off on once only out over please quickly shorter slowly soon step steps still then there through "
-    "together too twice up well work working changes change way part parts thing things point points options option".split()
+    "together too twice up well work working changes change way part parts thing things point points option".split()
 )
 _LITTLE: Final = STOP_WORDS | _ACTS | _PRONOUNS | _ADVERBS
 # Content words that say little of what a question is about: verbs of asking and doing, small numbers, measure words.

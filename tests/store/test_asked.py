@@ -12,9 +12,9 @@ from context_packs.store.speech import grammar, is_idle, reads_english
 NOW = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)  # a Wednesday
 
 IDLE = (
-    "ok|okay, thanks!|thank you so much|yes|no, not yet|sure, go ahead|go on|please continue|lgtm|looks great to me|hello|"
+    "ok|okay, thanks!|thank you so much|yes|no, not yet|sure, go ahead|go on|please continue|lgtm|looks great to me|"
     "good evening everybody|how are you?|great, merge it|push it now|undo that please|can you do it again?|never mind|"
-    "sounds good, let's do this|perfect 👍|what's next?|stop|wait a moment|see you tomorrow|fix them all, please|well done"
+    "sounds good, let's do this|perfect 👍|stop|wait a moment|see you tomorrow|fix them all, please"
 ).split("|")
 IDLE_JAPANESE = (
     "はい。|うん、いいよ|ありがとう！|どうもすみません|お世話になっております。|承知しました|わかりました、進めてください|"
@@ -22,7 +22,7 @@ IDLE_JAPANESE = (
     "お疲れ様です|では始めましょう"
 ).split("|")
 MATTER = (
-    "deploy|Valkey|who owns the scanners?|when do we deploy|where is it kept|can you run the linter before lunch?|R|7|C++|"
+    "deploy|Valkey|who owns the scanners?|when do we deploy|where is it kept|can you run the linter before lunch?|R|7|"
     "fix the login page|採水はいつ|船の手配は誰に頼む？|契約|リトライの回数は？|テストの手順を教えて|京"
 ).split("|")
 
