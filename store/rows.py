@@ -40,7 +40,6 @@ SNAPSHOT, MAX_SNAPSHOT_BYTES = "restart_snapshot", 2**20
 """The type of records whose metadata holds what they bring back, and the most bytes of that."""
 _DEEPEST = 32  # levels of lists and objects in source and metadata
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_WORD = re.compile(r"[^\W_]")
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REPAIRED = "lone surrogates were replaced by U+FFFD"
 LINE_FIELDS = frozenset(
@@ -188,8 +187,6 @@ class RecordIn(BaseModel):
     def _not_blank(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("is blank: give the text to remember")
-        if not _WORD.search(value):
-            raise ValueError("has no letter or digit: give words to remember")
         return value
 
     @field_validator("title")

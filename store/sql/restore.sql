@@ -1,6 +1,7 @@
 -- What a session should know when it asks for nothing: what is pinned, then in turn open work, recent decisions and
 -- recent records, each group going round its paths, newest first. What is dated in the future counts by the time at
--- which it was written. Archived records and snapshots for a restart, which only repeat others, are left out.
+-- which it was written. Archived records and snapshots for a restart, which only repeat others, are left
+-- out, and so is what has no word.
 WITH grouped AS (
     SELECT r.vid, r.key, r.path, r.name, r.agent_id = $agent AS own,
         CASE WHEN r.updated_at > $at THEN r.valid_from ELSE r.updated_at END AS moment,
@@ -15,6 +16,7 @@ WITH grouped AS (
     r.key % 16 <> 4 AND -- if quiet
     coalesce(r.status, '') <> 'archived' AND -- if standing
     r.type <> 'restart_snapshot' AND -- if quiet
+    r.terms > 0 AND -- if quiet
 -- include: chosen
 ),
 diverse AS (
