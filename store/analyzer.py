@@ -145,7 +145,7 @@ def _stem_by_script(word: str, folded: str) -> str:
     Stemmers read accents and й, which folding takes off; so they come first.
     """
     lower = word.casefold().replace("\u0301", "").replace("ё", "е")
-    if "\u0600" <= lower[0] <= "\u06ff":
+    if "\u0600" <= lower[:1] <= "\u06ff":
         lower = folded
     for language, letters in _SCRIPTS:
         if letters.fullmatch(lower):

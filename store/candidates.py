@@ -136,7 +136,7 @@ def _matching(
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold
     holds = ordering.holding(details, now)
-    ranked = newer_first(
+    ranked, alike = newer_first(
         ranked,
         found,
         np.flatnonzero(keep),
@@ -178,6 +178,7 @@ def _matching(
     )
     hits = telling(talk_first(hits, kept.records), kept.records)
     hits = ordering.settled(hits, [row.id for row in rows], {row.id for row in rows if row.archived})
+    hits = ordering.exchanged(hits, [[ids[index] for index in group] for group in alike])
     if asked.when.newest:
         hits = ordering.in_turn(hits, [row.id for row in rows])
     if in_front:
@@ -386,9 +387,13 @@ def _assemble(
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
-        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": [rows[index].vid for index in chosen]}))
+        folded = [index for index, other in enumerate(stands_for) if other is not None]
+        vids = [rows[index].vid for index in (*chosen, *folded)]
+        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": vids}))
         has = Known(known)
-        dropped = {index for index in chosen if has.says(texts[rows[index].vid])}
+        dropped = {index for index in (*chosen, *folded) if has.says(texts[rows[index].vid])}
+        # A record that says the same as one the caller has is no news, whichever of the two stands for the other.
+        dropped |= {other for index in folded if index in dropped and (other := stands_for[index]) is not None}
         chosen = [index for index in chosen if index not in dropped]
         dropped |= {index for index, other in enumerate(stands_for) if other in dropped}
     read(chosen[:take])

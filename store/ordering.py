@@ -67,6 +67,20 @@ def settled(hits: Sequence[Hit], names: Sequence[str], archived: Container[str])
     return tuple(sorted(found, key=lambda hit: hit.id in archived))
 
 
+def exchanged(hits: Sequence[Hit], groups: Sequence[Sequence[str]]) -> tuple[Hit, ...]:
+    """The hits with the first ones of the records of each group changing places, so that they stand in its order."""
+    found = list(hits)
+    for names in groups:
+        first: dict[str, int] = {}
+        for place, hit in enumerate(found):
+            if hit.id in names:
+                first.setdefault(hit.id, place)
+        moved = [found[first[name]] for name in names if name in first]
+        for place, hit in zip(sorted(first.values()), moved, strict=True):
+            found[place] = replace(hit, score=found[place].score)
+    return tuple(found)
+
+
 def in_turn(hits: Sequence[Hit], names: Sequence[str]) -> tuple[Hit, ...]:
     """The hits by rounds: of every record, in the order of the names, its best passage, then its second."""
     turn = {name: number for number, name in enumerate(names)}

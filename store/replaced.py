@@ -30,36 +30,40 @@ def newer_first(
     at: Ints,
     vids: Ints,
     texts: Callable[[Sequence[int]], Mapping[int, str]],
-) -> Ranked:
-    """`ranked` with the scores of such records exchanged, so that the newest has the best of them.
+) -> tuple[Ranked, list[list[int]]]:
+    """`ranked` with the scores of such records exchanged, so that the newest has the best of them; and the groups, each
+    the newest first, as indices of its records.
 
     `kept` are indices of its records, `sizes` int64[n] their numbers of passages, `at` int64[n] their times, `vids`
     their versions, whose contents `texts` gives.
     """
     best = kept[np.argsort(-ranked.score[kept], kind="stable")][:_AMONG]
     near = best[sizes[best] <= _PASSAGES]
-    if len(near) < 2 or bool(np.all(np.diff(at[near]) <= 0)):  # already in order
-        return ranked
+    if len(near) < 2:
+        return ranked, []
     contents = texts([int(vid) for vid in vids[near]])
     keys = [_keys(contents.get(int(vid), "")) for vid in vids[near]]
     meant = np.flatnonzero(found.content >= _MEANT)
     holds = [set(found.slot[found.vid == vid].tolist()).intersection(meant.tolist()) for vid in vids[near]]
     score, delta = ranked.score.copy(), np.zeros(len(ranked.score))
+    groups: list[list[int]] = []
     for group in _alike(keys):
         members = near[[one for one in group if holds[one] >= holds[group[0]]]]
         newest = members[np.argsort(-at[members], kind="stable")]
+        groups.append(newest.tolist())
         delta[newest] = np.sort(ranked.score[members])[::-1] - score[newest]
     if not delta.any():
-        return ranked
+        return ranked, groups
     value = ranked.value + delta[ranked.owner]
     order = np.argsort(-value, kind="stable")
-    return replace(
+    exchanged = replace(
         ranked,
         score=score + delta,
         owner=ranked.owner[order],
         ordinal=ranked.ordinal[order],
         value=value[order],
     )
+    return exchanged, groups
 
 
 def _keys(text: str) -> NDArray[np.int64]:

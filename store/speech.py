@@ -43,13 +43,9 @@ _VERBS: Final = frozenset(
     update upload use verify wait write
     """.split()
 )
-# The same alone, as a prompt: "continue", "commit". Other verbs alone are words to search for: "deploy".
+# The same alone, as a prompt: "continue", "commit". Other verbs alone are words to search for: "deploy", "retry".
 _PACE: Final = frozenset(
-    """
-    abort accept apply approve begin cancel close commit complete continue discard execute finish fix go hold leave
-    merge pause proceed push quit redo repeat rerun reset resume retry revert rollback run save send ship skip start
-    stop submit try undo wait
-    """.split()
+    "begin commit continue finish go hold proceed push redo resume skip start stop undo wait".split()
 )
 _PRONOUNS: Final = frozenset(
     "it this that these those them all both everything anything something one ones me us".split()
