@@ -15,8 +15,8 @@ from context_packs.store.records import Record
 from context_packs.store.visible import visible
 
 from .fit import BLANK_LINE, Selection, fit, shorter, shown_of
-from .host_tags import harmless_records
 from .governing import SHORT_CHARS, along, is_short
+from .host_tags import harmless_records
 from .ladder import Step, ladder, openable
 from .profile import Profile, with_defaults
 from .render import Layout, Limits, layout

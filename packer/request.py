@@ -104,8 +104,8 @@ class PackRequest(BaseModel):
     what bears on the query; `activity_log` gives whatever lies between `since` and `until`, both needed, in order of
     time. `prefer_working` puts working state that bears on the query in front. `hypothetical_answer`, a text as the
     answer might read, is what search by meaning looks for in the query's place (Gao et al., Precise Zero-Shot Dense
-    Retrieval, 2022); without an embedder it changes nothing. `reference_time`, the caller's now, changes nothing: words
-    like "yesterday" are not read, give `since` and `until`.
+    Retrieval, 2022); without an embedder it changes nothing. `reference_time` is the caller's now: what "yesterday" or
+    先週 in a query is counted from, in `owner_timezone`. Without it the time of the request is.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -180,6 +180,8 @@ class PackRequest(BaseModel):
             order_by=_ORDER_BY[self.temporal_axis_mode],
             prefer_working=self.prefer_working,
             hypothetical=self.hypothetical_answer.strip(),
+            reference=self.reference_time,
+            zone=self.owner_timezone or "",
         )
 
 

@@ -23,6 +23,8 @@ from typing import Any, Final, Literal
 import regex
 import Stemmer
 
+from .variants import VARIANTS
+
 __all__ = [
     "MAX_SIGNATURE_KEYS",
     "MAX_TERM_CHARS",
@@ -30,6 +32,7 @@ __all__ = [
     "STOP_WORDS",
     "index_keys",
     "index_terms",
+    "query_runs",
     "query_speaker_terms",
     "query_terms",
     "signature",
@@ -112,13 +115,43 @@ _HONORIFIC: Final = regex.compile(r"(?<=\w\w)(?:さん|さま|ちゃん|くん|�
 _local = threading.local()
 
 
-def _stem(word: str) -> str:
-    """Return the Snowball English stem of a lower-case ASCII word; one stemmer a thread, as it is not thread-safe."""
-    stemmer: Any = getattr(_local, "stemmer", None)
+# Snowball stemmers by script, where a script tells the language well enough: not where letters of another language
+# that is written in it stand in the word (Ukrainian, Serbian; Persian, Urdu).
+_SCRIPTS: Final = (
+    ("russian", regex.compile(r"[а-яё]++(?:-[а-яё]++)*+")),
+    ("arabic", regex.compile(r"[\u0621-\u063a\u0641-\u064a]++")),
+    ("greek", regex.compile(r"[\p{Greek}--\p{Lu}]++", regex.V1)),
+    ("hindi", regex.compile(r"\p{Devanagari}++")),
+    ("tamil", regex.compile(r"\p{Tamil}++")),
+    ("armenian", regex.compile(r"\p{Armenian}++")),
+)
+_SIGNS: Final = regex.compile("[\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]++")  # vowels and reading marks
+_ALEF: Final = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ة": "ه"})
+
+
+def _stem(word: str, language: str = "english") -> str:
+    """Return the Snowball stem of a lower-case word; one stemmer a thread, as it is not thread-safe."""
+    stemmers: dict[str, Any] | None = getattr(_local, "stemmers", None)
+    if stemmers is None:
+        stemmers = _local.stemmers = {}
+    stemmer = stemmers.get(language)
     if stemmer is None:
-        stemmer = Stemmer.Stemmer("english", 0)
-        _local.stemmer = stemmer
+        stemmer = stemmers[language] = Stemmer.Stemmer(language, 0)
     return str(stemmer.stemWord(word))
+
+
+def _stem_by_script(word: str, folded: str) -> str:
+    """Return the stem of a word that is not ASCII, or its folded form where no stemmer knows its script.
+
+    Stemmers read accents and й, which folding takes off; so they come first.
+    """
+    lower = word.casefold().replace("\u0301", "").replace("ё", "е")
+    if "\u0600" <= lower[:1] <= "\u06ff":
+        lower = folded
+    for language, letters in _SCRIPTS:
+        if letters.fullmatch(lower):
+            return _fold(_stem(lower, language)) or folded
+    return folded
 
 
 @lru_cache(maxsize=1 << 17)
@@ -134,7 +167,7 @@ def _normal(chunk: str) -> str:
     chunk = _LONG_MARKS.sub(r"\1", chunk)
     chunk = _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk)).replace("\u2010", "-")
     normal: str = _QUOTE.sub("'", chunk)
-    return normal
+    return normal.translate(VARIANTS)
 
 
 def _fold(word: str) -> str:
@@ -143,6 +176,8 @@ def _fold(word: str) -> str:
         return word.lower()
     word = unicodedata.normalize("NFKD", word.casefold().replace("\u200c", "").replace("\u200d", ""))
     word = unicodedata.normalize("NFKC", _ACCENT.sub("", word))
+    if "\u0600" <= word[:1] <= "\u06ff":
+        word = _SIGNS.sub("", word).translate(_ALEF)
     if any(map(str.isdecimal, word)):
         word = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in word)
     return word
@@ -162,7 +197,9 @@ def _simple(word: str, side: Side) -> str:
         if side == "signature" and folded in _GUARDS:
             return "not" if folded == "cannot" else folded
         return ""
-    return _stem(folded) if folded.isascii() and folded.isalpha() else folded
+    if folded.isascii():
+        return _stem(folded) if folded.isalpha() else folded
+    return _stem_by_script(word, folded) if len(word) <= MAX_TERM_CHARS else folded
 
 
 def _camel_parts(word: str) -> list[str]:
@@ -343,6 +380,12 @@ def query_terms(text: str) -> tuple[str, ...]:
     terms = dict.fromkeys(term for chunk in text.split() for term in _analyze(chunk, "query"))
     kept = tuple(term for term in terms if term not in _PARTICLES)
     return kept or tuple(terms)
+
+
+def query_runs(text: str) -> list[str]:
+    """Return the runs of a query that are written without blanks, in the form in which their terms are made."""
+    runs = (match["cjk"] for match in _TOKEN.finditer(_normal(text)))
+    return [run for run in runs if run]
 
 
 def content_weight(term: str) -> float:

@@ -74,6 +74,8 @@ class Filters:
     order_by: TimeAxis | None = None  # what suits the kind of read where None
     prefer_working: bool = False
     hypothetical: str = ""
+    reference: datetime | None = None  # the caller's now, for words of time in a query; the clock's where None
+    zone: str = ""  # IANA name of the zone in which they are counted, UTC where empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,31 @@ of them; here records are chosen, near-duplicates folded and the first ones read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import ordering, reads, walk
-from .analyzer import content_weight, query_speaker_terms, query_terms, speaker_name, term_key
+from .analyzer import query_terms, speaker_name, term_key
+from .asked import Asked, read_query
 from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
-from .evidence import gather
+from .evidence import Details, gather
+from .gate import judge, narrowed, of_kind
 from .known import Known
+from .payload import matters, telling
 from .records import Record, id_of
+from .replaced import newer_first
 from .scoring import DEFAULT_SCORING, Bools, Evidence, Scoring, best_of, rank, relevant, score
+from .series import ENDS, series
 from .signals import dated
+from .times import parse_zone
+from .transcript import shown_first, talk_first
 from .worth import hits_of
 
 if TYPE_CHECKING:
@@ -55,7 +63,43 @@ def search(
     `known` are texts that the caller has: records that say the same are left out and counted in the plan. With a
     `question` vectors are looked through too. What is within so many `hops` of the first `take` stands behind them all.
     """
-    words = query_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS]
+    asked = read_query(
+        text[:MAX_QUERY_CHARS],
+        filters.reference or now,
+        parse_zone(filters.zone, "owner_timezone") if filters.zone else UTC,
+    )
+    given: dict[str, Any] = {"depth": depth, "take": take, "known": known}
+    if asked.hard_interval and filters.since is None and filters.until is None:
+        within = replace(filters, since=asked.when.since, until=asked.when.until)
+        found = (
+            log(session, replace(within, time_order=filters.time_order or "desc"), viewer, now, **given)
+            if asked.idle
+            else _matching(session, asked, within, viewer, now, **given, hops=hops, scoring=scoring, question=question)
+        )
+        if found.items or asked.idle:
+            spans = [moment.isoformat() for moment in (asked.when.since, asked.when.until) if moment]
+            return replace(found, plan={**found.plan, "interval": spans})
+        # Nothing of that time bears on it: then the time is one more thing that is asked about.
+        asked = read_query(text[:MAX_QUERY_CHARS], now, timed=False)
+    return _matching(session, asked, filters, viewer, now, **given, hops=hops, scoring=scoring, question=question)
+
+
+def _matching(
+    session: Session,
+    asked: Asked,
+    filters: Filters,
+    viewer: Viewer,
+    now: datetime,
+    *,
+    depth: int,
+    take: int,
+    known: Sequence[str],
+    hops: int,
+    scoring: Scoring,
+    question: vectors.Question | None,
+) -> Candidates:
+    """Records that bear on the words and the meaning of a query."""
+    words = asked.words[:MAX_QUERY_TERMS]
     where = reads.choice(viewer, now, filters)
     plan: dict[str, Any] = {
         "mode": "query",
@@ -65,9 +109,11 @@ def search(
         "gate": scoring.gate,
         "floor": scoring.floor,
     }
-    said_by = query_speaker_terms(text[:MAX_QUERY_CHARS])[:MAX_QUERY_TERMS]
-    content = np.array([content_weight(word) for word in words])
-    found, details_of = gather(session, [term_key(term) for term in (*words, *said_by)], content, where)
+    if asked.idle:
+        return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
+    found, details_of = _evidence(session, asked, words, where)
+    verdict = judge(found, asked)
+    found = narrowed(found, verdict.words)
     near = None
     if question:
         from . import vectors  # only with an embedder: a short command does without
@@ -82,16 +128,30 @@ def search(
     vids = first.vids[top]
     details = details_of(vids)
     sizes = details["passages"].astype(np.int64)
-    names = named(words, said_by, found)
-    ranked = rank(found, first, top, sizes, scoring, names, dated(text, details["created_at"]))
-    keep = relevant(ranked.coverage, scoring)
+    names = named(words, asked.speakers[:MAX_QUERY_TERMS], found)
+    ranked = rank(found, first, top, sizes, scoring, names, dated(verdict.text, details["created_at"]))
+    keep = relevant(ranked.coverage, scoring) & (verdict.open or (near is not None and len(near.vids) > 0))
+    if asked.decision:
+        keep = of_kind(found, vids, keep)
     if near:
         ranked, keep = vectors.fuse(ranked, keep, vids, sizes, near)
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold
-    order = np.flatnonzero(keep)
-    order = order[np.lexsort((details["key"][order], -ranked.score[order]))][:depth]
+    holds = ordering.holding(details, now)
+    ranked, alike = newer_first(
+        ranked,
+        found,
+        np.flatnonzero(keep),
+        sizes,
+        holds,
+        vids,
+        lambda few: dict(session.rows(query("contents"), {"vids": list(few)})),
+    )
+    order = ordering.ranked(
+        np.flatnonzero(keep), details, holds, ranked.score, ranked.coverage, newest=asked.when.newest
+    )
+    order = order[:depth]
     in_front = 0
     if filters.prefer_working and len(order):
         order, in_front = ordering.working_first(session, vids, order, ranked.coverage, scoring.gate)
@@ -106,17 +166,38 @@ def search(
             zip(ordered["print_low"], ordered["print_high"], strict=True),
             ranked.score[order].tolist(),
             ranked.coverage[order].tolist(),
+            [""] * len(order),
+            ordered["archived"],
             strict=True,
         )
     ]
     plan["matched"] = len(first.vids)
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
     ids = [id_of(*one) for one in zip(details["key"].tolist(), details["name"].tolist(), strict=True)]
-    hits = hits_of(session, text, words, ranked, ids, kept.records, scoring)
+    hits = hits_of(session, verdict.text, words, ranked, ids, kept.records, scoring)
+    hits = telling(talk_first(hits, kept.records), kept.records)
+    hits = ordering.settled(hits, [row.id for row in rows], {row.id for row in rows if row.archived})
+    hits = ordering.exchanged(hits, [[ids[index] for index in group] for group in alike])
+    if asked.when.newest or asked.decision:
+        least = ordering.NEAR * max((row.coverage for row in rows), default=0.0)
+        near_by = {row.id for row in rows if row.coverage >= least}
+        hits = ordering.listed(hits, [row.id for row in rows], near_by, by_time=asked.when.newest)
     kept, hits = _marked(kept, hits, scoring, hops)
     if in_front:
         hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
     return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
+
+
+def _evidence(session: Session, asked: Asked, words: Sequence[str], where: reads.Where) -> tuple[Evidence, Details]:
+    """The postings of a query: its words, the names of speakers, and other words for the same."""
+    said_by = asked.speakers[:MAX_QUERY_TERMS]
+    terms = [*words, *said_by, *(term for term, _ in asked.aliases)]
+    content = np.array(asked.weights[: len(words)])
+    found, details_of = gather(session, [term_key(term) for term in terms], content, where)
+    if asked.aliases:
+        same = np.array([*range(len(words) + len(said_by)), *(word for _, word in asked.aliases)])
+        found = replace(found, slot=same[found.slot])
+    return found, details_of
 
 
 def _marked(kept: Candidates, hits: tuple[Hit, ...], scoring: Scoring, hops: int) -> tuple[Candidates, tuple[Hit, ...]]:
@@ -161,7 +242,9 @@ def restore(
     Passages in the order in which they are worth showing: of every record its beginning, of an episode its end too.
     """
     where = reads.choice(viewer, now, filters)
-    quiet = where if filters.memory_type is not None else replace(where, flags=where.flags | {"quiet"})
+    flags = set[str]() if filters.memory_type is not None else {"quiet"}
+    flags |= set[str]() if filters.status is not None else {"standing"}
+    quiet = replace(where, flags=where.flags | flags)
     found = quiet.rows(session, "restore", depth=depth)
     plan: dict[str, Any] = {"mode": "restore", "arms": ["recency"], "terms": [], "depth": depth}
     plan["matched"] = reads.totals(session, where)[0]
@@ -171,7 +254,8 @@ def restore(
         _Row(key, vid, name, own, (low, high), 1.0 / place, 1.0, reason)
         for place, (vid, key, reason, low, high, name, own) in enumerate(found, start=1)
     ]
-    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
+    repeats = _repeats(session, rows)
+    kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan, repeats=repeats)
     own = {item.id for item in kept.items if not _is_reached(item)}
     rounds = [hit for record in kept.records.values() if record.id in own for hit in _beginning(record)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
@@ -240,6 +324,7 @@ class _Row:
     score: float
     coverage: float
     reason: str = ""
+    archived: bool = False
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -295,6 +380,7 @@ def _assemble(
     known: Sequence[str],
     hops: int,
     plan: dict[str, Any],
+    repeats: Mapping[str, str] = MappingProxyType({}),
 ) -> Candidates:
     """Follow links, fold near-duplicates, leave out what the caller has, and bring the first records whole."""
     rows = _unshadowed(session, rows, viewer)
@@ -320,12 +406,21 @@ def _assemble(
     reach = min(len(rows), take + 8)
     prints = np.array([row.prints for row in rows[:reach]], dtype=np.int64).reshape(reach, 2)
     stands_for = fold(prints, signatures) + [None] * (len(rows) - reach)
+    if repeats:
+        place = {row.id: index for index, row in enumerate(rows)}
+        for ref, first in repeats.items():
+            if ref in place and first in place and stands_for[place[ref]] is None:
+                stands_for[place[ref]] = _end(stands_for, place[first])
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
-        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": [rows[index].vid for index in chosen]}))
+        folded = [index for index, other in enumerate(stands_for) if other is not None]
+        vids = [rows[index].vid for index in (*chosen, *folded)]
+        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": vids}))
         has = Known(known)
-        dropped = {index for index in chosen if has.says(texts[rows[index].vid])}
+        dropped = {index for index in (*chosen, *folded) if has.says(texts[rows[index].vid])}
+        # A record that says the same as one the caller has is no news, whichever of the two stands for the other.
+        dropped |= {other for index in folded if index in dropped and (other := stands_for[index]) is not None}
         chosen = [index for index in chosen if index not in dropped]
         dropped |= {index for index, other in enumerate(stands_for) if other in dropped}
     read(chosen[:take])
@@ -347,8 +442,29 @@ def _assemble(
     return Candidates(items, (), {one: records[one] for one in wanted}, plan, links)
 
 
+def _end(stands_for: Sequence[int | None], index: int) -> int:
+    """What stands for a record in the end."""
+    while (other := stands_for[index]) is not None:
+        index = other
+    return index
+
+
+def _repeats(session: Session, rows: Sequence[_Row]) -> dict[str, str]:
+    """Of recent records that differ in a number or a name alone, for each the newest one, which stands for it."""
+    recent = [row for row in rows if row.reason == "recent"]
+    ends = {
+        vid: texts for vid, *texts in session.rows(query("ends"), {"vids": [row.vid for row in recent], "chars": ENDS})
+    }
+    firsts = series(["\n".join(ends.get(row.vid, ())) for row in recent])
+    return {row.id: recent[first].id for row, first in zip(recent, firsts, strict=True) if first is not None}
+
+
 def _beginning(record: Record) -> list[Hit]:
     """What a restore shows of a record, by round: its first lines, of an episode then its last, then what follows."""
+    if (talk := shown_first(record)) is not None:
+        return [Hit(record.id, n, _FIRST - place) for place, few in enumerate(talk) for n in few]
+    if (parts := matters(record)) is not None:
+        return [Hit(record.id, n, _FIRST) for n in parts]
     count = len(record.passages)
     lead = next((span.ordinal + 1 for span in record.passages if span.end >= _LEAD_CHARS), count)
     first = list(range(lead))

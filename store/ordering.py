@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .base import Candidates, Filters, Hit
 from .duck import Session, query
 from .scoring import Floats, Ints
+
+NEAR = 0.6  # of the best coverage: what may be the newest on a query has this much of it
 
 
 def working_first(session: Session, vids: Ints, order: Ints, coverage: Floats, least: float) -> tuple[Ints, int]:
@@ -20,6 +25,84 @@ def working_first(session: Session, vids: Ints, order: Ints, coverage: Floats, l
     rows = session.rows(query("working"), {"vids": [int(vid) for vid in vids[order]]})
     working = np.isin(vids[order], np.array([vid for (vid,) in rows], dtype=np.int64)) & (coverage[order] >= least)
     return np.concatenate((order[working], order[~working])), int(working.sum())
+
+
+def ranked(
+    kept: Ints,
+    details: Mapping[str, NDArray[Any]],
+    holds: Ints,
+    score: Floats,
+    coverage: Floats,
+    *,
+    newest: bool = False,
+) -> Ints:
+    """The records in `kept` in the order in which they stand, best first; `details` has `key`, `at` and `archived`.
+
+    What is archived stands behind all that holds. Of equally good ones the newer comes first, by the time at which it
+    happened or, for what is dated in the future, at which it was written. With `newest` what has most of the query
+    comes by time alone, the newest first.
+    """
+    if not len(kept):
+        return kept
+    at, archived, key = (details[name][kept] for name in ("at", "archived", "key"))
+    if newest:
+        near = coverage[kept] >= NEAR * coverage[kept].max()
+        return kept[np.lexsort((-key, -at, ~near, archived))]
+    return kept[np.lexsort((-key, -holds[kept], -score[kept], archived))]
+
+
+def holding(details: Mapping[str, NDArray[Any]], now: datetime) -> Ints:
+    """The time of each record as it counts among those that say otherwise of one thing: what is dated in the future
+    does not hold yet, and what is archived no more."""
+    dated = details["created_at"].astype("datetime64[us]").astype(np.int64)
+    at: Ints = np.where(dated > now.timestamp() * 1_000_000, 0, details["at"])
+    return np.where(details["archived"], -1, at)
+
+
+def settled(hits: Sequence[Hit], names: Sequence[str], archived: Container[str]) -> tuple[Hit, ...]:
+    """The hits with equally good ones in the order of their records, and those of archived records last."""
+    turn = {name: number for number, name in enumerate(names)}
+    found: list[Hit] = []
+    for _, equal in groupby(hits, key=lambda hit: hit.score):
+        found += sorted(equal, key=lambda hit: turn.get(hit.id, len(turn)))
+    return tuple(sorted(found, key=lambda hit: hit.id in archived))
+
+
+def listed(hits: Sequence[Hit], names: Sequence[str], near: Container[str], *, by_time: bool) -> tuple[Hit, ...]:
+    """The hits of a question that asks for a list: of each of the `near` records its best passage is relevant and
+    nothing else, with `by_time` in the order of the names."""
+    seen: set[str] = set()
+    found: list[Hit] = []
+    for hit in hits:
+        found.append(replace(hit, relevant=hit.id in near and hit.id not in seen))
+        seen.add(hit.id)
+    return in_turn(found, names) if by_time else tuple(found)
+
+
+def exchanged(hits: Sequence[Hit], groups: Sequence[Sequence[str]]) -> tuple[Hit, ...]:
+    """The hits with the first ones of the records of each group changing places, so that they stand in its order."""
+    found = list(hits)
+    for names in groups:
+        first: dict[str, int] = {}
+        for place, hit in enumerate(found):
+            if hit.id in names:
+                first.setdefault(hit.id, place)
+        moved = [found[first[name]] for name in names if name in first]
+        for place, hit in zip(sorted(first.values()), moved, strict=True):
+            found[place] = replace(hit, score=found[place].score, relevant=hit.relevant or found[place].relevant)
+    return tuple(found)
+
+
+def in_turn(hits: Sequence[Hit], names: Sequence[str]) -> tuple[Hit, ...]:
+    """The hits by rounds: of every record, in the order of the names, its best passage, then its second."""
+    turn = {name: number for number, name in enumerate(names)}
+    seen: Counter[str] = Counter()
+    rounds: list[tuple[int, int, Hit]] = []
+    for hit in hits:
+        rounds.append((seen[hit.id], turn.get(hit.id, len(turn)), hit))
+        seen[hit.id] += 1
+    rounds.sort(key=lambda one: one[:2])
+    return tuple(hit for *_, hit in rounds)
 
 
 def opened_first(hits: Sequence[Hit], names: Sequence[str]) -> tuple[Hit, ...]:
@@ -51,16 +134,10 @@ def in_time(found: Candidates, filters: Filters) -> Candidates:
     turn = {name: number for number, name in enumerate(names)}
     chosen = sorted((item for item in found.items if item.id in turn), key=lambda item: turn[item.id])
     items = [*chosen, *(item for item in found.items if item.id not in turn)]
-    seen: Counter[str] = Counter()
-    rounds: list[tuple[int, int, Hit]] = []
-    for hit in found.hits:
-        rounds.append((seen[hit.id], turn.get(hit.id, len(turn)), hit))
-        seen[hit.id] += 1
-    rounds.sort(key=lambda one: one[:2])
     return replace(
         found,
         items=tuple(replace(item, rank=rank) for rank, item in enumerate(items, start=1)),
-        hits=tuple(hit for *_, hit in rounds),
+        hits=in_turn(found.hits, names),
         records={name: found.records[name] for name in names},
         plan={**found.plan, "time_order": filters.time_order},
     )

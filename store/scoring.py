@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 
 # Passages that a store is taken to have besides its own when coverage weighs words: with one record in it, a word that
 # is there must not be common and one that is not must not be priceless.
-_BACKGROUND = 1000
+BACKGROUND = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
 
     df = np.bincount(slot, minlength=words).astype(np.float64)
     weight = idf(df, passages)
-    share = idf(df, passages + _BACKGROUND) * found.content
+    share = idf(df, passages + BACKGROUND) * found.content
     impact = bm25(weight[slot], found.tf[body], found.len[body], terms / max(passages, 1), scoring.k1, scoring.b)
     runs = _runs(pas)
     passage = pas[runs]
@@ -279,17 +279,16 @@ def _runs(ascending: Ints) -> Ints:
 
 
 def best_of(score: Floats, depth: int) -> Ints:
-    """Indices of the `depth` highest scores, ties by index."""
+    """Indices of the `depth` highest scores, ties by index, the later first: it is the newer."""
     if len(score) > 4 * depth:
         edge = np.partition(score, len(score) - depth)[len(score) - depth]
         pool = np.flatnonzero(score >= edge)
     else:
         pool = np.arange(len(score))
-    return pool[np.lexsort((pool, -score[pool]))][:depth]
+    return pool[np.lexsort((-pool, -score[pool]))][:depth]
 
 
 def relevant(coverage: Floats, scoring: Scoring) -> NDArray[np.bool_]:
-    """Which records stand above the relevance floor: none where even the best has too little of the query."""
-    if not len(coverage) or coverage.max() < scoring.gate:
-        return np.zeros(len(coverage), dtype=bool)
-    return coverage >= scoring.floor
+    """Which records stand above the relevance floor, of a query that something bears on (see gate.py): at
+    least the best one."""
+    return coverage >= min(scoring.floor, float(coverage.max(initial=0.0)))

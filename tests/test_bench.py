@@ -106,14 +106,14 @@ def test_the_evidence_bench_finds_the_evidence_of_small_chats(chats: Path) -> No
     assert "Machine: " in printed
 
 
-def test_the_japanese_bench_counts_ranks(tmp_path: Path) -> None:
+def test_the_bench_of_languages_counts_ranks(tmp_path: Path) -> None:
     """A passage without blanks is found first by what it says; words between blanks find nothing."""
     pytest.importorskip("bm25s")
     texts = {"j-p0": "東京の事務所は月曜日に開く。", "j-p1": "大阪の工場は冬の間ずっと閉まる。"}
     write(tmp_path / "jsquad" / "passages.jsonl.gz", ({"pid": p, "title": "場所", "text": t} for p, t in texts.items()))
     asked = {"事務所が開くのは月曜日": "j-p0", "大阪の工場が閉まる冬": "j-p1"}
     write(tmp_path / "jsquad" / "questions.jsonl.gz", ({"question": q, "pid": p} for q, p in asked.items()))
-    _, numbers = bench("japanese", "--data", tmp_path, "--json", tmp_path / "out.json")
+    _, numbers = bench("languages", "--data", tmp_path, "--json", tmp_path / "out.json")
     jsquad = numbers["sets"]["jsquad"]
     assert (jsquad["questions"], jsquad["passages"]) == (2, 2)
     scores = jsquad["scores"]

@@ -18,6 +18,7 @@ from typing import Any
 from ..errors import InvalidField
 from ..injected import strip_injected
 from ..rows import repair
+from ..speech import is_idle
 from ..times import parse_time
 from .base import (
     MAX_TURN_CHARS,
@@ -48,6 +49,8 @@ _OWN_TOOLS = frozenset(("recall_context", "recall", "recall_with_context", "get_
 _OWN_SERVERS = re.compile(r"context[-_]?packs|xmemo", re.IGNORECASE)
 _PATH_INPUTS = ("file_path", "notebook_path")
 _FILE_TOOLS = frozenset(("Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Write"))
+_TITLES = {"custom-title": ("customTitle", "title"), "ai-title": ("aiTitle", "title")}
+"""Lines that hold a title of the session, what the user gave first, and the fields in which it may stand."""
 _TYPE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
@@ -58,6 +61,8 @@ class _Session:
     id: str
     blocks: list[str] = field(default_factory=list)
     prompt: str = ""
+    greeting: str = ""  # a first prompt that says nothing: it names the session only where no other does
+    named: dict[str, str] = field(default_factory=dict)  # titles that the transcript holds, by the kind of their line
     command: str = ""
     summaries: list[tuple[str, str]] = field(default_factory=list)  # (uuid of its last line, text)
     started: datetime | None = None
@@ -76,7 +81,8 @@ def read_claude_code(source: Path, options: ImportOptions, report: ImportReport)
     Content: `User: …`, `Assistant: …` and `Summary: …` turns, `Tool <name>: <input>` on one line of at most 300
     characters of input, `Result: …` cut to head and tail within 1,000 characters. Thinking, side chains, meta lines,
     injected blocks and answers of our own tools are left out and counted; so are unknown lines and a half-written last
-    one. Title: the latest summary, else the first prompt. A session is named by `sessionId`, else by its file; lines
+    one. Title: what the user named it, else the latest summary, else what the host named it, else the first prompt that
+    says something. A session is named by `sessionId`, else by its file; lines
     that another file of the same folder holds under its own name are left to that file. Only the base name of the
     working folder is kept, and paths below it are made relative. A session above 2,000,000 characters goes on in
     `…/part-2`, cut between turns.
@@ -101,7 +107,10 @@ def read_claude_code(source: Path, options: ImportOptions, report: ImportReport)
             session = sessions.setdefault(name, _Session(name))
             if not touched or touched[-1] != name:
                 touched.append(name)
-            _take(session, line, options, report)
+            if line.get("type") in _TITLES:
+                _name(session, line, options, report)
+            else:
+                _take(session, line, options, report)
         if touched:
             # A summary line names no session: it belongs to the one whose file this is.
             sessions[own if own in touched else touched[-1]].summaries += summaries
@@ -119,11 +128,19 @@ def _left_out(line: Mapping[str, Any], report: ImportReport) -> bool:
         report.skip("side chain")
     elif line.get("isMeta") is True:
         report.skip("meta line")
-    elif kind in ("user", "assistant", "summary"):
+    elif kind in ("user", "assistant", "summary") or kind in _TITLES:
         return False
     else:
         report.skip(f"line of type {kind}" if isinstance(kind, str) and _TYPE_NAME.fullmatch(kind) else "unknown line")
     return True
+
+
+def _name(session: _Session, line: Mapping[str, Any], options: ImportOptions, report: ImportReport) -> None:
+    """Keep a title that the transcript holds; the last one of each kind counts."""
+    kind = str(line["type"])
+    given = next((line[name] for name in _TITLES[kind] if isinstance(line.get(name), str)), "")
+    if title := clean(given, options, report).strip():
+        session.named[kind] = title
 
 
 def _has_file(path: Path, session: str) -> bool:
@@ -206,7 +223,9 @@ def _say(session: _Session, speaker: str, text: str, options: ImportOptions, rep
         if text.startswith("/"):
             session.command = session.command or text
         else:
-            session.prompt = session.prompt or text
+            idle = is_idle(text)
+            session.greeting = session.greeting or (text if idle else "")
+            session.prompt = session.prompt or ("" if idle else text)
 
 
 def _told(text: str, options: ImportOptions, report: ImportReport) -> str:
@@ -272,10 +291,13 @@ def _relative(path: str, cwd: str) -> str:
 
 
 def _title(session: _Session) -> str:
-    """The latest summary of this session's own lines, else of its file, else the first prompt, else a command."""
+    """What the user named it, the latest summary of its own lines, else of its file, what the host named it, the first
+    prompt that says something, a command, any prompt."""
     own = [text for leaf, text in session.summaries if leaf in session.seen]
     others = [text for _, text in session.summaries]
-    return one_line(next(iter((*own[-1:], *others[-1:])), session.prompt or session.command), TITLE_CHARS)
+    given = [session.named.get("custom-title"), *own[-1:], *others[-1:], session.named.get("ai-title")]
+    said = (session.prompt, session.command, session.greeting)
+    return one_line(next((title for title in (*given, *said) if title), ""), TITLE_CHARS)
 
 
 def _records(session: _Session, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:

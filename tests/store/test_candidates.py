@@ -237,13 +237,13 @@ def test_the_same_question_has_the_same_answer(kit: Any) -> None:
     assert [copy.candidates(text, Filters(), kit.me, 100, 50) for text in queries] == first
 
 
-def test_ties_are_broken_by_id(kit: Any) -> None:
-    """Records that say the same in different places and are equal in score stand in the order of their ids."""
+def test_ties_are_broken_by_time_then_id(kit: Any) -> None:
+    """Records that say the same in different places and are equal in score and time stand latest written first."""
     store = kit.store()
     store.remember_many([{"content": f"zebra {n}"} for n in range(30)], kit.me)
     found = store.candidates("zebra", Filters(), kit.me, 100, 50)
     assert len({item.score for item in found.items}) == 1
-    assert [item.id for item in found.items] == [f"mem:{n}" for n in range(1, 31)]
+    assert [item.id for item in found.items] == [f"mem:{n}" for n in range(30, 0, -1)]
 
 
 def test_depth_and_take_are_kept(kit: Any) -> None:
@@ -251,8 +251,8 @@ def test_depth_and_take_are_kept(kit: Any) -> None:
     store = kit.store()
     store.remember_many([{"content": f"zebra number {n} of the herd"} for n in range(30)], kit.me)
     found = store.candidates("zebra", Filters(), kit.me, 10, 4)
-    assert [item.id for item in found.items] == [f"mem:{n}" for n in range(1, 11)]
-    assert list(found.records) == ["mem:1", "mem:2", "mem:3", "mem:4"]
+    assert [item.id for item in found.items] == [f"mem:{n}" for n in range(30, 20, -1)]
+    assert list(found.records) == ["mem:30", "mem:29", "mem:28", "mem:27"]
     assert {hit.id for hit in found.hits} == set(found.records)
     assert found.plan["matched"] == 30
 

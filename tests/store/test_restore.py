@@ -82,7 +82,7 @@ def test_a_restore_is_the_same_each_time(kit: Any) -> None:
 def test_depth_and_take_limit_a_restore(kit: Any) -> None:
     """`depth` records are ranked, `take` come whole, and only passages of those are offered."""
     store = kit.store()
-    store.remember_many([{"content": f"Line {n}: word{n}."} for n in range(20)], kit.me)
+    store.remember_many([{"content": f"{chr(97 + n) * 6} stands in line."} for n in range(20)], kit.me)
     found = store.restore(Filters(), kit.me, 10, 3)
     assert len(found.items) == 10
     assert list(found.records) == ["mem:20", "mem:19", "mem:18"]

@@ -1,6 +1,6 @@
 """Finding the passage that answers a question, in text without blanks, beside bm25s.
 
-    python tests/bench/japanese.py --data FOLDER [--xquad] [--sample N] [--json FILE]
+    python tests/bench/languages.py --data FOLDER [--xquad] [--sample N] [--json FILE]
 
 FOLDER holds `jsquad/`, `jaquad/` and `xquad/` (see datasets.py). Every passage is one memory with its title; a question
 goes to `recall(question, limit=10)`. Measured: whether the passage is among the ten, the mean of 1/rank (MRR), and

@@ -1,0 +1,242 @@
+"""Words that carry an utterance rather than its matter: greetings, consent, requests, grammar. Pure.
+
+A prompt of nothing else asks memory for nothing. English is told by words; Japanese, which has no blanks, by the
+characters of a run that belong to grammar or to asking.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import regex
+
+from .analyzer import STOP_WORDS
+
+__all__ = ["FAINT", "grammar", "is_activity", "is_idle", "is_instruction", "is_telling", "reads_english"]
+
+# Greeting, thanking, agreeing, refusing, hedging, pacing: what keeps a conversation going.
+_ACTS: Final = frozenset(
+    """
+    absolutely actually afternoon agree agreed ah ahead alright amazing anyway appreciate appreciated apologies
+    approve approved awesome aye bad besides better brilliant bye certainly cheers clear come completely confirm
+    confirmed confusing congrats congratulations cool correct course damn deal dear definitely done enjoy enough
+    evening everybody everyone everything exactly excellent fair fantastic fine folks friend go goes going good
+    goodbye gotcha great greetings guess guys hah haha hello hey hi hm hmm hold honestly hooray indeed interesting
+    job kind kindly later like lgtm lol look looks lovely luck maybe mind moment morning much nah need never nice
+    night no nope now of oh ok okay oops ought pardon perfect perhaps pleased pleasure possible possibly probably
+    proceed progress quick ready regards right roger second seems sense shame sir sorry sound sounds splendid super
+    sure sweet team terrific thank thanks think thought thx today tonight tomorrow true ty ugh understand understood
+    understandable way welcome well wonderful won works worries wow wrong yay yeah yep yes yet yikes yo yup
+    """.split()
+)
+# What is done with whatever is at hand: such a verb with a pronoun, an adverb or nothing behind it names no matter.
+_VERBS: Final = frozenset(
+    """
+    abort accept add adjust amend apply approve ask begin build bring cancel carry change check clean close commit
+    compile complete continue copy create cut delete deploy discard do drop edit execute explain fetch finish fix
+    format get give go handle help hold improve install keep launch leave let lint list look make merge move open
+    pause paste perform print proceed publish pull push put quit read rebase redo refactor reload remove repeat
+    replace rerun reset restart resume retry return revert review rewrite roll rollback run save see send ship show
+    shorten simplify skip squash stage start stop submit summarise summarize take tell test tidy translate try undo
+    update upload use verify wait write
+    """.split()
+)
+# The same alone, as a prompt: "continue", "commit". Other verbs alone are words to search for: "deploy", "retry".
+_PACE: Final = frozenset(
+    "begin commit continue finish go hold proceed push redo resume skip start stop undo wait".split()
+)
+_PRONOUNS: Final = frozenset(
+    "it this that these those them all both everything anything something one ones me us".split()
+)
+_ADVERBS: Final = frozenset(
+    "again ahead along also always away back better bit briefly down first further here instead last later long more "
+    "next now off on once only out over please quickly shorter slowly soon step steps still then there through "
+    "together too twice up well work working changes change way part parts thing things point points option".split()
+)
+_LITTLE: Final = STOP_WORDS | _ACTS | _PRONOUNS | _ADVERBS
+# Content words that say little of what a question is about: verbs of asking and doing, small numbers, measure words.
+FAINT: Final = _VERBS | frozenset(
+    """
+    answer anyone anything best better bigger child compare compute convert define describe difference different
+    difficult discuss draft easy example exist explain fast find first generate good happen hear hour hours idea job
+    kind know large last line lines long many mean means minute minutes name names need new old often one paragraph
+    people person place please possible question recommend record rename rephrase reword say second sentence
+    sentences several short simple slow small something sort stuff suggest tell text thing things third time times
+    today tomorrow turn two three four five six seven eight nine ten type use used uses using want way ways week
+    wear word words work works write written year years day days
+    """.split()
+)
+
+_COMMON: Final = FAINT | _LITTLE
+_TYPOGRAPHY: Final = str.maketrans("‘’“”–—…", "''\"\"--.")
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_CJK_WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆〇]")
+_SIGNS: Final = re.compile("[👍👌🙏👏✅💯😀-😏🙂🙌🏻-🏿]\ufe0f?")
+_PICTURE: Final = regex.compile(r"\p{Extended_Pictographic}(?<![\p{N}])|\p{Regional_Indicator}|[+#]{1,2}$")
+
+# Japanese: what belongs to grammar, to asking and to courtesy, longest first where one begins another.
+_GRAMMAR: Final = (
+    # courtesy and acts of speech
+    "お世話になって(?:おり|い)ます|お世話になります|お疲れ(?:さま|様)(?:です|でした)?|ご苦労(?:さま|様)(?:です|でした)?|おはよう(?:ございます)?|"
+    "こんにちは|こんばんは|おやすみ(?:なさい)?|さようなら|はじめまして|ありがとう(?:ございま(?:す|した))?|有難う(?:ございます)?|"
+    "(?:どうも|大変|誠に|本当に)?(?:すみません|ごめん(?:なさい)?|申し訳(?:ござい|あり)ません)|失礼(?:し|いたし)ます|恐れ入りますが?|"
+    "お手数(?:を)?(?:おかけ(?:いたし|し)ます|ですが)?が?|よろしく(?:お願い(?:(?:いた|致)?します)?)?|お願い(?:(?:いた|致)?し(?:ます|たい))?(?:です)?|"
+    "了解(?:です|しました|いたしました)?|承知(?:です|しました|いたしました)?|かしこまりました|わかりました|分かりました|なるほど|そうですね|"
+    "(?:大丈夫|結構|完璧|最高|素晴らしい|すばらしい|いい|良い|よい)(?:です)?(?:ね|よ)?(?![\\p{Han}\\p{Katakana}])|はい|ええ|うん|いいえ|いえ|ううん|"
+    "オーケー|オッケー|次へ|その通り(?:です)?|違(?:う|います)|ありが(?:たい|とさん)|助かり(?:ます|ました)|嬉しい(?:です)?|"
+    # what is asked to be done, as a request
+    "(?:教え|聞かせ|見せ|示し|挙げ|並べ|列挙し|まとめ|要約し|説明し|解説し|書き直し|書き換え|書い|直し|修正し|作っ|作成し|考え|調べ|"
+    "確認し|計算し|翻訳し|訳し|比べ|比較し|証明し|進め|続け|始め|待っ|やっ|やり直し|試し|柔らかくし|短くし|長くし|出し|提案し|紹介し)"
+    "(?:て|で)(?:(?:い|頂|いただ)(?:き|け)(?:ます|ません|ました|たい|ないでしょう)?(?:でしょう)?(?:です)?か?|"
+    "(?:くだ|下)さい(?:ませ(?:ん)?)?か?|ほしい(?:です)?|欲しい(?:です)?|くれ(?:る|ます|ません)?か?|もらえ(?:る|ます|ません)?か?|みて|ね|よ)?|"
+    "(?:て|で)(?:くだ|下)さい|"
+    # questions
+    "どのくらい|どれくらい|どのように|どのような|どういう|どうやって|どうして|どこ|どれ|どの|どちら|どなた|どんな|どう|いつごろ|いつ|いくら|いくつ|"
+    "なぜ|なに|なん(?:で)?|何(?:時|日|月|年|人|件|回|個|分|曜日|度|℃|専用)?|誰|だれ|理由|原因|方法|やり方|仕方|こと|件|"
+    # verbs and endings without matter
+    "(?:し|い|おこな|行|な|あ|で|き)?(?:まし(?:た|ょう)|ません(?:でした)?|ます)|でしょう|でした|です|だった|である|だろう|"
+    "(?:して|されて|って|て|で)(?:いる|いた|いて|います|いました|おり|ある|あった|おく|おいた|しまう|しまった|くる|きた|いく|いった)|"
+    "(?:と)?なっ(?:て|た)|(?:と|に)なる|なら(?:ない)?|(?:で)?きる|(?:で)?きた|される|された|させる|する|した|して|しよう|すれば|しない|"
+    "(?:て)?ほしい|たい|いる|いた|いて|ある|あった|ない|なかった|なければ|られる|られた|れる|"
+    "(?:使|遣)(?:っ(?:て|た)(?:いる)?|います|う|い)|行(?:う|われる|います)|"
+    "やったこと|やること|したこと|すること|やった|やる|"
+    "(?:始め|進め|続け|行き|やり|終わり|終え|そうし)ましょう|"
+    # joints
+    "について(?:の|は|も)?|に(?:関|対)して|に(?:よっ|とっ)て|によると|として|ところで|それから|それで(?:は)?|そして|また|まず|次に|なお|ただし|"
+    "では|じゃあ|じゃ|さて|あと|先に|その前に|もう(?:少し|一度|一つ)?|少し|ちょっと|とりあえず|今|すべて|全て|全部|これまで|今まで|いままで|"
+    "これ|それ|あれ|この|その|あの|ここ|そこ|こう|そう|もの|とき|ため|よう|ところ|ほう|など|だけ|ばかり|くらい|ぐらい|ごろ|"
+    "から|まで|より|ので|のに|のは|のが|のを|けれど(?:も)?|けど|という|といった|っていう|って|には|とは|へは|でも|にも|とも|への|での|からの|"
+    "私(?:たち|達)?(?:は|が|の)?|僕(?:たち|ら)?|我々|みんな|皆(?:さん)?|さん|さま|様"
+)  # fmt: skip
+_GRAMMAR_RUN: Final = regex.compile(_GRAMMAR)
+_PARTICLE: Final = regex.compile(
+    r"(?<=[^\p{Hiragana}]|^)(?:は|が|を|に|で|と|の|も|へ|や|か)(?=[^\p{Hiragana}]|$)|[かねよわぞさ]+$"
+)
+_BESIDE: Final = regex.compile(
+    r"(?<=[\p{Han}\p{Katakana}ー])[はがをにでとのもへや]|[はがをにでとのもへや](?=[\p{Han}\p{Katakana}])"
+)
+# A request for an act without its object: one word, its ending and the request: コミットして, 再起動お願いします.
+_BARE_REQUEST: Final = regex.compile(
+    r"(?:(?:それ|これ|そのまま|では|じゃあ?|もう一度|一旦|いったん|とりあえず|次に?|先に|まず|全部|すぐに?)[をはで]?[、,]?\s*)*"
+    r"[\p{Han}\p{Katakana}ーA-Za-z]{1,12}\p{Hiragana}{0,3}?"
+    r"(?:[てで](?:(?:くだ|下)さい|ほしい(?:です)?|くれ(?:ます|ません)?か?|もらえ(?:ます|ません)?か?|いただけ(?:ます|ません)?か?|ね|よ)?"
+    r"|(?:を)?お?願いします|(?:を)?(?:よろしく|頼む|頼みます))[。．.!！、\s]*"
+)
+
+# What was done, without saying what: enough where a time is named.
+_ACTIVITY: Final = frozenset(
+    "accomplish accomplished achieve achieved activities activity do doing done event events finished happen happened "
+    "happening happens news project progress status summary summarise summarize team update updates work worked".split()
+)
+_JAPANESE_ACTIVITY: Final = regex.compile(
+    r"作業(?:内容)?|仕事|進捗|進み具合|出来事|活動|記録|内容|成果|状況|様子|予定|起き(?:た|ました)|起こ(?:った|りました)|進め(?:た|ました)|行(?:った|いました)|取り組んだ?"
+)
+
+
+def is_idle(sentence: str) -> bool:
+    """Whether a sentence or line names no matter: a greeting, consent, thanks, a request for an act without object."""
+    text = _SIGNS.sub("", sentence).strip()
+    if _CJK_WORD.search(text):
+        plain = text.strip(" 　。．.!！?？、,…〜~ー")
+        if _BARE_REQUEST.fullmatch(plain) or _BARE_REQUEST.fullmatch(text):
+            return True
+        latin = [word for word in _WORD.findall(_CJK_WORD.sub(" ", text)) if not word.isdecimal()]
+        return not any(_matter(run) for run in _runs(text)) and all(word.lower() in _LITTLE for word in latin)
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    if not words or _PICTURE.search(text):
+        return not text or not (words or _PICTURE.search(text))
+    rest = [word for word in words if not _small(word)]
+    if not rest:
+        return True
+    if len(rest) > 1 or rest[0] not in words[:5]:
+        return False
+    place = words.index(rest[0])
+    before, behind = words[:place], words[place + 1 :]
+    return (
+        _imperative(before)
+        and all(map(_small, behind))
+        and (
+            rest[0] in (_VERBS if len(words) > 1 else _PACE)
+            or (bool(behind) and behind[0] in ("it", "this", "that", "them"))
+        )
+    )
+
+
+# A request that something be told is a question; one that something be done is none.
+_TELLING: Final = re.compile(
+    r"^(?:(?:please|now|then|and|also|can you|could you|would you|first|next)[, ]+)*"
+    r"(?:tell|show|list|explain|remind|give|find|recall|look up|search|describe|name|summari[sz]e)\b"
+    r"|\b(?:(?:do you )?(?:know|remember)|wonder(?:ing)?|tell me|remind me)\b"
+    r"|(?:教え|聞かせ|見せ|挙げ|示し|思い出し|探し|知りたい|聞きたい|気にな)",
+    re.IGNORECASE,
+)
+_DOING: Final = re.compile(
+    r"\b(?:please|make sure|be sure to|i(?: would|'d) like you to|you (?:should|must|are)|do not|don't|never|avoid)\b"
+    r"|(?:[てで](?:(?:くだ|下)さい|ほしい|ください)|お願いします|(?:し|く|る|ない)こと|ように|いただけますか)(?:ね|よ)?[。．.!！\s]*$",
+    re.IGNORECASE,
+)
+
+
+def is_telling(sentence: str) -> bool:
+    """Whether a sentence that has no question mark asks to be told something."""
+    return _TELLING.search(sentence) is not None
+
+
+def is_instruction(sentence: str) -> bool:
+    """Whether a sentence says what to do, or how, rather than what is asked or what is the case."""
+    first = next(iter(_WORD.findall(sentence)), "").lower()
+    return not is_telling(sentence) and (first in _VERBS or _DOING.search(sentence) is not None)
+
+
+def is_activity(sentence: str) -> bool:
+    """Whether a sentence asks for what was done or happened and for nothing in particular."""
+    text = _JAPANESE_ACTIVITY.sub("、", sentence)
+    words = _WORD.findall(text)
+    return is_idle(" ".join("do" if word.lower() in _ACTIVITY else word for word in words)) if words else True
+
+
+def _small(word: str) -> bool:
+    return word in _LITTLE or word.partition("'")[0] in _LITTLE or word.endswith("n't") or word in ("k", "n", "u", "y")
+
+
+def _imperative(before: list[str]) -> bool:
+    """Whether a verb behind these words is a request: nothing, courtesies, "can you", "let's"."""
+    return not any(
+        word in ("how", "what", "when", "where", "who", "why", "which", "does", "did", "the") for word in before
+    )
+
+
+def _runs(text: str) -> list[str]:
+    return [match[0] for match in regex.finditer(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆〇]+", text)]
+
+
+def _matter(run: str) -> bool:
+    """Whether two characters beside each other, or a kanji, are left when grammar is taken out of a run."""
+    marks = grammar(run)
+    left = [char for char, mark in zip(run, marks, strict=True) if not mark]
+    return any(not "\u3041" <= char <= "\u309f" for char in left) or len(left) > 2
+
+
+@lru_cache(maxsize=1 << 12)
+def grammar(run: str) -> tuple[bool, ...]:
+    """For each character of a run of Japanese whether it belongs to grammar or to asking rather than to the matter."""
+    marks = [False] * len(run)
+    for pattern in (_GRAMMAR_RUN, _PARTICLE, _BESIDE):
+        for match in pattern.finditer(run):
+            for place in range(match.start(), match.end()):
+                marks[place] = True
+    return tuple(marks)
+
+
+def reads_english(text: str) -> bool:
+    """Whether a text reads as English: plain letters, and more than a quarter of its words are common ones that other
+    languages lack; or so few words that nothing tells."""
+    if not text.isascii():
+        text = text.translate(_TYPOGRAPHY)
+        if not text.isascii():
+            return False
+    words = [word.lower() for word in _WORD.findall(text)]
+    return len(words) < 4 or 4 * sum(word in _COMMON or _small(word) for word in words) > len(words)
