@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from .duplicates import signature_of
 from .scoring import Evidence, Ints, Ranked
+from .signals import asks, told_question
 
 _AMONG = 24  # best records that are compared
 _PASSAGES = 4  # of a record that states one thing
 _CHARS = 400
 _SHARED = 0.5  # of the words of the shorter text
 _LEAST_WORDS = 3  # of the shorter text: a word alone is in many others
-_ASKS = re.compile(r"[?？]|^\w[\w .]{0,40}[:：] ?\S.*\n\w[\w .]{0,40}[:：]")  # a question, or a talk of several turns
+_TALKS = re.compile(r"[?？]|^\w[\w .]{0,40}[:：] ?\S.*\n\w[\w .]{0,40}[:：]")  # a question, or a talk of several turns
 _MEANT = 0.6  # weight of a word of the query that the newer text must have too
 
 
@@ -72,7 +73,7 @@ def newer_first(
 
 def _keys(text: str) -> NDArray[np.int64]:
     """The words of a short text that states something, without the bits that tell kinds of words; none of any other."""
-    if not 0 < len(text) <= _CHARS or _ASKS.search(text):
+    if not 0 < len(text) <= _CHARS or _TALKS.search(text) or asks(text) or told_question(text) is not None:
         return np.zeros(0, "<i8")
     keys = np.frombuffer(signature_of("", text), dtype="<i8") & ~3
     return keys if len(keys) >= _LEAST_WORDS else keys[:0]

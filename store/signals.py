@@ -16,7 +16,19 @@ from numpy.typing import NDArray
 from .analyzer import content_weight, query_terms
 from .records import Record, Span
 
-__all__ = ["Asked", "Signs", "asked_for", "asks", "begins_turn", "dated", "novelty", "signs_of", "skeleton", "unbroken"]
+__all__ = [
+    "Asked",
+    "Signs",
+    "asked_for",
+    "asks",
+    "begins_turn",
+    "dated",
+    "novelty",
+    "signs_of",
+    "skeleton",
+    "told_question",
+    "unbroken",
+]
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +80,19 @@ _NUMBER: Final = re.compile(
 _CAPITAL: Final = re.compile(r"(?<=[\w,;:)\"'’\-] )[\"'“‘(]?[A-Z][\w&.-]+")
 _CAPITAL_WIDE: Final = re.compile(r"[\u30a1-\u30fa]{2,}|さん|[一-龠々][氏様社市県駅店部係課室]|[A-Za-z]{2,}")
 _WIDE: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
-_ASKS: Final = re.compile(r"[?？][\"'”’)」』*_]*\s*$|(?:です|ます|でしょう|だろう)か。?\s*$")
+_ASKS: Final = re.compile(
+    r"[?？][\"'”’)」』*_]*\s*$|(?:です|ます|でしょう|だろう)か。?\s*$"
+    r"|(?i:\b(?:when|where|who|what|why|how|which))\s*$|(?:いつ|どこ|誰|だれ|何|なに|どれ|どちら|いくら|いくつ)\s*$"
+)
+# Questions that somebody is said to have asked: what stands behind the verb in English, before it in Japanese.
+_TOLD_QUESTION: Final = re.compile(
+    r"\b(?:asks|asked|asking|wonders|wondered|wondering|wants? to know|wanted to know|inquire[sd])\b"
+    r"([^.!?]{0,60}\b(?:whether|if|when|where|who|which|what|how|why)\b.*)",
+    re.I | re.S,
+)
+_TOLD_QUESTION_WIDE: Final = re.compile(
+    r"(.*か)(?:どうか)?、?(?:と|を).{0,12}(?:[聞訊]か?[れい]|尋ね|たずね|問われ|質問|問い?合わ?せ)", re.S
+)
 _FIRST_PERSON: Final = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|my|me|we|our|mine|myself)\b|私|僕|俺|わたし|我々")
 _FAULT: Final = re.compile(
     r"(?i:\b(?:error|fatal|fail(?:ed|ure|s)?|exception|panic|abort(?:ed)?|refused|denied|timed out|killed)\b)"
@@ -167,7 +191,7 @@ def signs_of(record: Record) -> Signs:
             _DATE.search(words) is not None,
             _NUMBER.search(words) is not None,
             capital.search(words) is not None,
-            _ASKS.search(text) is not None,
+            asks(text) or told_question(text) is not None,
             _FIRST_PERSON.search(words) is not None,
             np.log(max(len(words.strip()), 1)),
             role in _USER,
@@ -192,6 +216,12 @@ def begins_turn(content: str, span: Span) -> bool:
 def asks(text: str) -> bool:
     """Whether a text ends with a question."""
     return _ASKS.search(text) is not None
+
+
+def told_question(text: str) -> str | None:
+    """The question that a text tells of ("a guest asked whether …"), or None where it tells of none."""
+    found = (_TOLD_QUESTION_WIDE if _WIDE.search(text) else _TOLD_QUESTION).search(text[:_LONG_CHARS])
+    return found[1] if found else None
 
 
 def unbroken(text: str) -> bool:

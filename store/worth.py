@@ -11,11 +11,12 @@ from typing import Final
 
 import numpy as np
 
+from .analyzer import query_terms
 from .base import Hit
 from .duck import Session
 from .records import Record
 from .scoring import SIGNALS, Bools, Floats, Ints, Ranked, Scoring
-from .signals import Asked, Signs, asked_for, novelty, signs_of, skeleton
+from .signals import Asked, Signs, asked_for, novelty, signs_of, skeleton, told_question
 
 _ECHO: Final = 0.6  # share of the query that a passage holds which may be its echo
 _CLOSE: Final = 0.4  # share from which on a passage with little else is close to the query
@@ -63,7 +64,7 @@ def hits_of(
         return ()
     signs = {n: _signs(session, records[ids[n]]) for n in dict.fromkeys(ranked.owner[chosen].tolist())}
     pool = _with_faults(_pooled(ranked, chosen), signs)
-    _weighed(pool, text, frozenset(words), {n: records[ids[n]] for n in signs}, signs)
+    _weighed(pool, text, frozenset(words).union(query_terms(text)), {n: records[ids[n]] for n in signs}, signs)
     relevant = _relevant(pool, scoring)
     order = _together(pool, scoring)
     order = _in_turn(pool.record[order], order, len(ids), scoring)
@@ -155,7 +156,7 @@ def _echoes(pool: _Pool, words: frozenset[str], record: Record, sign: Signs, min
         if span.speaker:
             said = said.replace(span.speaker, "", 1)
         asks = bool(sign.asks[ordinal])
-        new = novelty(said, words)
+        new = novelty(told_question(said) or said, words)
         pool.close[n] = new <= _MUCH_NEW or pool.alone[n] >= _ANSWERED
         if pool.alone[n] < _ECHO or new > (_ASKED_AGAIN if asks else _NOTHING_NEW):
             continue

@@ -1,13 +1,13 @@
 """Evidence under a budget: how often the whole evidence of a question stands in what the model would get.
 
-    python tests/bench/evidence.py --data FOLDER [--sample N] [--by-category] [--json FILE]
+    python tests/bench/evidence.py --data FOLDER [--sample N] [--fill budget,relevant] [--by-category] [--json FILE]
 
 FOLDER holds `locomo/`, `beam100k/` and, for foreign questions, `memorybank/` (see datasets.py); what is missing is left
 out. Two measures:
 
-- *rendered*: sessions are imported as episodes, `recall_context` makes the public text, and an evidence turn counts
-  when one of its sentences stands in it (of at least four words where the turn has one; white space normalised). The
-  budget holds for the text counted whole.
+- *rendered*: sessions are imported as episodes, `recall_context` makes the public text, and three verdicts say whether
+  the evidence stands in it (see verdicts.py), each under `fill` budget and relevant. The budget holds for the text
+  counted whole; what was used of it stands beside.
 - *selection*: the steps of the ladder as fragments in retainkit's own harness, beside retainkit's own policies, with
   its filling (skip what does not fit), its price of a fragment (four tokens on top) and its verdict: an evidence turn
   counts when any fragment of it is kept.
@@ -30,13 +30,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from datasets import Chats, Conversation, Question, Said, beam, locomo
+from datasets import Chats, Conversation, Question, beam, locomo
 from datasets import read as read_lines
 from reports import finish, note, percent, progress, table
 from retainkit import evaluate
 from retainkit.policies import DEFAULT_POLICIES, fill, package
 from retainkit.tokens import Tokenizer, char4
 from retainkit.types import Fragment, Probe, Retained, Transcript, Turn
+from verdicts import VERDICTS, Judge, interval, judged, normal
 
 from context_packs.packer.ladder import Step, ladder, openable
 from context_packs.packer.section import outline_of
@@ -52,7 +53,7 @@ MAX_ITEMS = 50
 AGENT = "bench"
 OURS = "context-packs"
 ALL = "all"
-WORDS = 4  # of a sentence that may stand for its turn
+FILLS = ("budget", "relevant")
 
 Shares = dict[tuple[str, int], float]  # (category, budget) → share of questions, 0 to 1
 
@@ -84,42 +85,70 @@ def remember(conversation: Conversation, folder: Path, stack: ExitStack) -> Memo
 # ---- rendered
 
 
-def normal(text: str) -> str:
-    """White space as single blanks."""
-    return " ".join(text.split())
+@dataclass
+class Shown:
+    """What the packs of one data set show under one `fill`: questions met by (category, budget, verdict), and sums of
+    tokens and items by budget."""
+
+    fill: str
+    asked: Counter[str] = field(default_factory=Counter)
+    met: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    used: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def share(self, category: str, budget: int, verdict: str) -> float:
+        """Share of the questions of a category, 0 to 1."""
+        return self.met[category, budget, verdict] / max(1, self.asked[category])
+
+    def mean(self, name: str, budget: int) -> float:
+        """Tokens or items of a pack on average."""
+        return self.used[name, budget] / max(1, self.asked[ALL])
 
 
-def telling(turn: Said) -> list[str]:
-    """The sentences of a turn of which one must stand in the text."""
-    sentences = [normal(one) for one in Turn(turn.id, turn.session, turn.speaker, turn.text).sentences()]
-    return [one for one in sentences if len(one.split()) >= WORDS] or sentences
-
-
-def rendered(chats: Chats, memories: dict[str, Memory]) -> tuple[Shares, dict[int, dict[str, float]]]:
-    """Share of questions whose whole evidence stands in the text, and means of tokens and items, by budget."""
-    found: Counter[tuple[str, int]] = Counter()
-    asked: Counter[str] = Counter()
-    used: Counter[tuple[str, int]] = Counter()
-    for conversation, question in progress(f"{chats.name} rendered", questions(chats)):
-        turns = {turn.id: turn for turn in conversation.turns}
-        wanted = [telling(turns[one]) for one in question.evidence]
+def rendered(chats: Chats, memories: dict[str, Memory], fill: str) -> Shown:
+    """The three verdicts on the public text of every question at every budget."""
+    shown = Shown(fill)
+    judges = {one.id: Judge(one) for one in chats.conversations}
+    for conversation, question in progress(f"{chats.name} rendered, {fill}", questions(chats)):
+        wanted = judges[conversation.id].wanted(question)
         for category in (ALL, question.category):
-            asked[category] += 1
+            shown.asked[category] += 1
         for budget in BUDGETS:
             pack = memories[conversation.id].packs.recall_context(
-                question.text, max_items=MAX_ITEMS, max_tokens=budget, profile="public"
+                question.text, max_items=MAX_ITEMS, max_tokens=budget, profile="public", fill=fill
             )
-            used["tokens", budget] += pack.budget.used_tokens
-            used["items", budget] += pack.budget.used_items
-            text = normal(pack.text)
-            if all(any(sentence in text for sentence in sentences) for sentences in wanted):
+            shown.used["tokens", budget] += pack.budget.used_tokens
+            shown.used["items", budget] += pack.budget.used_items
+            for verdict, met in zip(VERDICTS, judged(normal(pack.text), wanted), strict=True):
                 for category in (ALL, question.category):
-                    found[category, budget] += 1
-    shares = {(category, budget): found[category, budget] / n for category, n in asked.items() for budget in BUDGETS}
-    means = {
-        budget: {name: used[name, budget] / max(1, asked[ALL]) for name in ("tokens", "items")} for budget in BUDGETS
-    }
-    return shares, means
+                    shown.met[category, budget, verdict] += met
+    return shown
+
+
+def rendered_table(runs: Sequence[Shown], categories: Sequence[str]) -> str:
+    """Verdicts by fill, with their intervals over all questions; and the tokens used."""
+    rows = [
+        [
+            f"{shown.fill}, {verdict}",
+            category,
+            shown.asked[category],
+            *(_cell(shown, category, b, verdict) for b in BUDGETS),
+        ]
+        for category in categories
+        for shown in runs
+        for verdict in VERDICTS
+    ]
+    for shown in runs:
+        tokens = (f"{shown.mean('tokens', budget):.0f}" for budget in BUDGETS)
+        rows.append([f"{shown.fill}, tokens used on average", ALL, shown.asked[ALL], *tokens])
+    return table(["rendered, % of questions (95 % interval)", "category", "questions", *map(str, BUDGETS)], rows)
+
+
+def _cell(shown: Shown, category: str, budget: int, verdict: str) -> str:
+    share = f"{100 * shown.share(category, budget, verdict):.1f}"
+    if category != ALL:
+        return share
+    low, high = interval(shown.met[category, budget, verdict], shown.asked[category])
+    return f"{share} ({low:.1f}–{high:.1f})"
 
 
 def questions(chats: Chats) -> list[tuple[Conversation, Question]]:
@@ -238,37 +267,47 @@ def _silent(memory: str, label: str, asked: Sequence[tuple[Memory, str]]) -> dic
 # ---- the command
 
 
-def evidence_table(by_measure: dict[str, Shares], categories: Sequence[str], counts: Counter[str]) -> str:
-    """All measures over all questions, and by category those that look at the question."""
-    left_out = [one.name for one in DEFAULT_POLICIES if not one.query_aware or one.name == "oracle"]
-    blind = {f"{name}, selection" for name in left_out}
+def selection_table(by_policy: dict[str, Shares], categories: Sequence[str], counts: Counter[str]) -> str:
+    """All policies over all questions, and by category those that look at the question."""
+    blind = {one.name for one in DEFAULT_POLICIES if not one.query_aware or one.name == "oracle"}
     rows = [
-        [measure, category, counts[category], *(f"{100 * shares[category, budget]:.1f}" for budget in BUDGETS)]
+        [policy, category, counts[category], *(f"{100 * shares[category, budget]:.1f}" for budget in BUDGETS)]
         for category in categories
-        for measure, shares in by_measure.items()
-        if category == ALL or measure not in blind
+        for policy, shares in by_policy.items()
+        if category == ALL or policy not in blind
     ]
-    return table(["whole evidence, % of questions", "category", "questions", *map(str, BUDGETS)], rows)
+    return table(["selection, % of questions", "category", "questions", *map(str, BUDGETS)], rows)
 
 
-def measure(chats: Chats, memories: dict[str, Memory], tokenizer: Tokenizer, by_category: bool) -> dict[str, Any]:
+def measure(
+    chats: Chats, memories: dict[str, Memory], tokenizer: Tokenizer, fills: Sequence[str], by_category: bool
+) -> dict[str, Any]:
     """Both measures of one data set, printed and as a document."""
     counts = Counter(question.category for _, question in questions(chats))
-    shares, means = rendered(chats, memories)
-    policies = selection(chats, memories, tokenizer)
-    by_measure = {f"{OURS}, rendered": shares} | {f"{name}, selection": one for name, one in policies.items()}
+    runs = [rendered(chats, memories, fill) for fill in fills]
     categories = [ALL, *(sorted(counts) if by_category else ())]
-    print(f"\n## {chats.name}\n")
-    print(evidence_table(by_measure, categories, counts + Counter({ALL: chats.count})))
-    used = (f"{budget}: {mean['tokens']:.0f} tokens, {mean['items']:.1f} items" for budget, mean in means.items())
-    print(f"\nUsed on average by the rendered packs: {'; '.join(used)}.")
+    print(f"\n## {chats.name}\n\n{rendered_table(runs, categories)}", flush=True)
+    policies = selection(chats, memories, tokenizer)
+    print(f"\n{selection_table(policies, categories, counts + Counter({ALL: chats.count}))}", flush=True)
     return {
         "questions": dict(counts),
         "unusable": chats.unusable,
-        "means": means,
-        "shares": {
+        "rendered": {
+            shown.fill: {
+                "means": {
+                    budget: {name: shown.mean(name, budget) for name in ("tokens", "items")} for budget in BUDGETS
+                },
+                "shares": {
+                    f"{verdict}@{budget}": shown.share(ALL, budget, verdict)
+                    for budget in BUDGETS
+                    for verdict in VERDICTS
+                },
+            }
+            for shown in runs
+        },
+        "selection": {
             name: {f"{category}@{budget}": share for (category, budget), share in one.items()}
-            for name, one in by_measure.items()
+            for name, one in policies.items()
         },
     }
 
@@ -282,12 +321,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with locomo/, beam100k/, memorybank/")
     parser.add_argument("--sets", default=",".join(SETS), help="which of them to measure (default: %(default)s)")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th question only")
+    parser.add_argument("--fill", default=",".join(FILLS), help="where packs end: budget, relevant or both")
     parser.add_argument("--by-category", action="store_true", help="LoCoMo categories too (BEAM abilities always are)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here as well")
     options = parser.parse_args(arguments)
     names = [name for name in options.sets.split(",") if name in SETS and (options.data / name).is_dir()]
-    if not names:
-        parser.error(f"{options.data} holds none of {options.sets}")
+    fills = [fill for fill in options.fill.split(",") if fill in FILLS]
+    if not names or not fills:
+        parser.error(f"{options.data} holds none of {options.sets}, or {options.fill} is none of {FILLS}")
     os.environ["CONTEXT_PACKS_EMBEDDER"] = "none"
     tokenizer = lru_cache(maxsize=None)(token_counter("o200k_base").count)
     with ExitStack() as stack:
@@ -299,7 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             note(f"{chats.name}: importing {len(chats.conversations)} conversations")
             memories[chats.name] = {one.id: remember(one, folder, stack) for one in chats.conversations}
             by_category = options.by_category or chats.name == "beam100k"
-            document[chats.name] = measure(chats, memories[chats.name], tokenizer, by_category)
+            document[chats.name] = measure(chats, memories[chats.name], tokenizer, fills, by_category)
         document["silence"] = silence(sets, memories, options.data, options.sample)
     print("\n## silence\n")
     rows = [
