@@ -74,6 +74,7 @@ _ACRONYMS: Final = frozenset(("AM", "AS", "CAN", "IT", "US", "WHO"))  # stop wor
 _PARTICLES: Final = frozenset("はがをにのとでもへや")
 _SPEAKER: Final = "\x01speaker:"
 
+VERSION: Final = "2"  # of the terms that texts give; a store made by another is to be indexed anew
 Side = Literal["index", "query", "signature"]
 
 _CJK: Final = (

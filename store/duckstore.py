@@ -260,14 +260,16 @@ class DuckStore:
 
     def stats(self, viewer: Viewer) -> dict[str, Any]:
         """Counts of what the viewer can see, and of the file; `pending` are passages without a vector, everybody's;
-        `erasures_waiting` counts erasures whose bytes are in the file until it is compacted."""
-        from . import erasure, vectors
+        `erasures_waiting` counts erasures whose bytes are in the file until it is compacted; `reindex_due` says that an
+        older version analysed the texts, so that words of some languages are found only after `reindex`."""
+        from . import analyzer, erasure, vectors
 
         with self.duck.reading() as session:
             facts = {**reads.stats(session, viewer, self.clock()), "bytes": self.duck.size()}
             name = self.embedder.name if self.embedder else None
             return facts | {
                 "erasures_waiting": erasure.waiting(session),
+                "reindex_due": session.value("SELECT value FROM meta WHERE name = 'analyzer'") != analyzer.VERSION,
                 "embedder": name,
                 "pending": vectors.pending(session, name, self.clock()) if name is not None else 0,
             }

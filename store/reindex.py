@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import postings
+from .analyzer import VERSION
 from .compact import Compacted, Progress, copy_table, replaced, sort_postings, tables_of
 from .duck import Duck, Session, query
 from .records import kind_of
@@ -74,6 +75,8 @@ def _rewrite(session: Session, progress: Progress | None) -> None:
         elif table not in ("postings", "merged"):
             copy_table(session, table, progress)
     sort_postings(session, "work", int(session.value("SELECT count(*) FROM work.postings")), progress)
+    session.run("DELETE FROM target.meta WHERE name = 'analyzer'")
+    session.run("INSERT INTO target.meta VALUES ('analyzer', $version)", {"version": VERSION})
 
 
 def _analyse(session: Session, progress: Progress | None) -> None:

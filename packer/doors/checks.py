@@ -55,6 +55,7 @@ def examine(
             look.at("schema", lambda: f"version {packs.stats()['schema']}")
             look.at("write", lambda: _write(packs))
             look.at("index", lambda: _index(packs))
+            look.at("analysis", lambda: _analysis(packs))
             look.at("erasures", lambda: _erasures(packs))
         if full:
             look.all(lambda: packs.check(full))
@@ -129,6 +130,13 @@ def _erasures(packs: ContextPacks) -> str:
     """Whether bytes of erased text are left in the file: it is no fault, and there is something to do."""
     count = packs.stats()["erasures_waiting"]
     return f"{count} wait for `context-packs compact`: their bytes are still in the file" if count else "none waits"
+
+
+def _analysis(packs: ContextPacks) -> str:
+    """Whether an older version analysed the texts: it is no fault, and there is something to do."""
+    if packs.stats()["reindex_due"]:
+        return "made by an older version: `context-packs reindex` brings in what this one knows of more languages"
+    return "that of this version"
 
 
 def _index(packs: ContextPacks) -> str:

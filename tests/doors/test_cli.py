@@ -368,7 +368,19 @@ def test_stats_counts_what_is_stored(run: Run) -> None:
 
 def test_doctor_is_well_on_a_good_store(run: Run, store: Path) -> None:
     """Every check is named and passes, before and after the first write."""
-    names = ["python", "duckdb", "tokenizer", "profiles", "templates", "store", "schema", "write", "index", "erasures"]
+    names = [
+        "python",
+        "duckdb",
+        "tokenizer",
+        "profiles",
+        "templates",
+        "store",
+        "schema",
+        "write",
+        "index",
+        "analysis",
+        "erasures",
+    ]
     ran = run("doctor")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.endswith("ok  store: there is none here yet: the first thing that is remembered makes it\n")
