@@ -23,7 +23,7 @@ _LINE: Final = re.compile(
     re.MULTILINE,
 )
 _TOOL_SHARE: Final = 0.25  # of its score that tool output keeps
-_REPLY_SHARE: Final = 0.6  # of the score of a prompt that its answer has at least
+_REPLY_SHARE: Final = 0.8  # of the score of a prompt that its answer has at least
 _REPLY_PASSAGES: Final = 6  # of an answer that a prompt brings
 _PROMPT_PASSAGES: Final = 3
 _LATE_PROMPTS: Final = 2
