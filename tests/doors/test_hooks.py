@@ -192,9 +192,9 @@ def test_every_scope_of_a_project_can_be_stored(path: str) -> None:
 def started(run: Run, store: Path, project: Path, script: str, host: str) -> str:
     """What the start of a session gives where the project and the general memory hold 100 long memories each."""
     contents = ("".join(SCRIPTS[script].format(n=f"{n}-{k}") for k in range(9)) for n in range(200))
-    fill(
-        store, *({"content": text, "scope": (GENERAL, f"project:{project}")[n % 2]} for n, text in enumerate(contents))
-    )
+    scopes = (GENERAL, f"project:{project}")
+    # Decisions: of other records that differ in numbers alone a session starts with the newest.
+    fill(store, *({"content": text, "type": "decision", "scope": scopes[n % 2]} for n, text in enumerate(contents)))
     ran = call(run, "session-start", project, host, source="startup")
     assert context(ran).count("### XMemo Context") == 2
     assert "\ufffd" not in ran.out and len(ran.out.encode("utf-16-le")) > 5_000  # the room is used
