@@ -206,8 +206,9 @@ def _state(session: Session) -> State | None:
     )
     state = []
     for table, columns in tables or ():
-        sums = ", ".join(f"bit_xor(hash(rowid, {identifier(name)}))" for name in columns)
-        found = rows_if_readable(session, f"SELECT count(*), {sums} FROM source.{identifier(table)}")
+        found = rows_if_readable(
+            session, f"SELECT count(*), bit_xor(hash(rowid, COLUMNS(*))) FROM source.{identifier(table)}"
+        )
         if found is None:
             return None
         state.append((table, tuple(columns), found[0]))
