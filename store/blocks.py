@@ -26,6 +26,7 @@ _INVERSE = np.uint64(pow(0xBF58476D1CE4E5B9, -1, 2**64))
 _SIZES = (16_384, 32_768, 65_536, 131_072, 262_144)  # of blocks, as DuckDB takes them
 _PARTS = 64  # of a block of metadata, each of which begins with a pointer to the next
 _NONE = 2**64 - 1
+_QUIET = 32  # words of zeros on both sides: nothing was written there
 _AT_ONCE = 64  # blocks read at a time
 Words = NDArray[np.uint64]
 
@@ -77,26 +78,68 @@ def is_sound(block: bytes | memoryview) -> bool:
     return bool(_checksum(words[1:]) == words[0])
 
 
-def mended(block: bytes | memoryview, *, guess: bool = False) -> bytes | None:
+def mended(block: bytes | memoryview, *, likely: bool = False) -> bytes | None:
     """A block in which one byte is wrong, put right by its checksum; None where that cannot be told.
 
     The checksum is a sum over words, so for every word there is one value that would fit. Only a value that differs
     from what stands there in a single byte is believed, and only where no other change of one byte fits as well: the
-    high bytes of all words look alike to the checksum, and so do equal words. As a `guess`, of several words the one
-    that stands nowhere else is taken.
+    high bytes of all words look alike to the checksum, and so do equal words. What is `likely` is that a single bit is
+    wrong: then other bytes do not count, and one that stands alone among zeros, where nothing was written, is the one.
     """
     words = np.frombuffer(block, dtype="<u8").copy()
-    difference = _checksum(words[1:]) ^ words[0]
-    fitting = ((words * _FACTOR) ^ difference) * _INVERSE
-    fitting[0] = words[0] ^ difference  # the checksum itself may be what is wrong
-    found = np.flatnonzero(_in_one_byte(fitting ^ words))
-    if len(found) > 1 and guess:
-        values, counts = np.unique(words[found], return_counts=True)
-        found = found[np.isin(words[found], values[counts == 1])]
+    fitting = _fitting(words)
+    changes = fitting ^ words
+    found = np.flatnonzero(_in_one_byte(changes))
+    if likely and len(found) != 1:
+        found = np.flatnonzero(_in_one_bit(changes))
+        if len(found) > 1:
+            empty = _among_zeros(words)
+            alone = found[empty[found] & (fitting[found] == 0)]
+            found = alone if len(alone) else found[~empty[found]]
+        if len(found) > 1 and len(words) * 8 == HEADER:  # few words, of which the one that stands nowhere else is taken
+            values, counts = np.unique(words[found], return_counts=True)
+            found = found[np.isin(words[found], values[counts == 1])]
     if len(found) != 1:
         return None
     words[found[0]] = fitting[found[0]]
     return words.tobytes()
+
+
+def candidates(block: bytes | memoryview) -> list[bytes]:
+    """Every block that one wrong bit can have made this one of; nothing was written where all is zero."""
+    words = np.frombuffer(block, dtype="<u8")
+    fitting = _fitting(words)
+    found = np.flatnonzero(_in_one_bit(fitting ^ words) & ~_among_zeros(words))
+    blocks = []
+    for place in found:
+        changed = words.copy()
+        changed[place] = fitting[place]
+        blocks.append(changed.tobytes())
+    return blocks
+
+
+def _fitting(words: Words) -> Words:
+    """For each word of a block the value with which the checksum would be right."""
+    difference = _checksum(words[1:]) ^ words[0]
+    fitting: Words = ((words * _FACTOR) ^ difference) * _INVERSE
+    fitting[0] = words[0] ^ difference  # the checksum itself may be what is wrong
+    return fitting
+
+
+def _among_zeros(words: Words) -> NDArray[np.bool_]:
+    """Which words have nothing but zeros around them, whatever they are."""
+    others = np.concatenate(([0], np.cumsum(words != 0), [0]))
+    others[-1] = others[-2]
+    places = np.arange(len(words))
+    around: NDArray[np.int64] = (
+        others[np.minimum(places + 1 + _QUIET, len(words))] - others[np.maximum(places - _QUIET, 0)]
+    )
+    return np.asarray(around == (words != 0))
+
+
+def _in_one_bit(changes: Words) -> NDArray[np.bool_]:
+    """Which of the words have a single one."""
+    return np.asarray((changes != 0) & ((changes & (changes - np.uint64(1))) == 0))
 
 
 def _in_one_byte(changes: Words) -> NDArray[np.bool_]:
@@ -211,18 +254,18 @@ class _Metadata:
         return self._left.pop()
 
 
-def mend(path: str, damaged: Collection[int], *, guess: bool = False) -> list[int]:
+def mend(path: str, damaged: Collection[int], *, likely: bool = False) -> list[int]:
     """Put right by their checksums what can be of some blocks and of all headers, in a file that is a copy.
 
-    Returns the numbers of the blocks that are whole again. See `mended` for `guess`.
+    Returns the numbers of the blocks that are whole again. See `mended` for `likely`.
     """
     with open(path, "r+b") as file:
         for start in range(0, _DATA, HEADER):
-            _mend_at(file, start, HEADER, guess=True)
+            _mend_at(file, start, HEADER, likely=True)
         layout = read_layout(file)
         if layout is None:
             return []
-        return [block for block in damaged if _mend_at(file, layout.place(block), layout.block_size, guess=guess)]
+        return [block for block in damaged if _mend_at(file, layout.place(block), layout.block_size, likely=likely)]
 
 
 def blank(path: str, segments: Mapping[int, Collection[tuple[int, int]]]) -> None:
@@ -262,12 +305,12 @@ def step_back(path: str) -> None:
         file.write(struct.pack("<Q", checksum(head[8:])))
 
 
-def _mend_at(file: IO[bytes], start: int, size: int, *, guess: bool) -> bool:
+def _mend_at(file: IO[bytes], start: int, size: int, *, likely: bool) -> bool:
     file.seek(start)
     data = file.read(size)
     if len(data) < size or is_sound(data):
         return False
-    right = mended(data, guess=guess)
+    right = mended(data, likely=likely)
     if right is None:
         return False
     file.seek(start)

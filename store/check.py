@@ -107,22 +107,39 @@ def _block_findings(path: str, found: blocks.Blocks) -> Iterator[Finding]:
 
 
 def users_of(path: str) -> dict[int, list[str]]:
-    """Which columns have data in a block, by its number; empty where the catalogue can not be read."""
+    """Which columns have data in a block, by its number; empty where the catalogue can not be read.
+
+    DuckDB 1.5 can not tell it of a table with a damaged block, so a damaged block that no other table has is of these.
+    """
     users: dict[int, set[str]] = {}
+    silent: set[str] = set()
     try:
         with aside(path) as session:
             session.run(f"ATTACH {quoted(path)} AS source (TYPE duckdb, READ_ONLY)")
-            for table in tables_of(session, "source"):
-                for column, block, others in session.rows(
-                    "SELECT DISTINCT column_name, block_id, additional_block_ids FROM pragma_storage_info($table) "
-                    "WHERE block_id >= 0 OR len(additional_block_ids) > 0",
-                    {"table": f"source.{table}"},
-                ):
-                    for number in (block, *(others or ())):
-                        users.setdefault(number, set()).add(f"{table}.{column}")
+            tables = tables_of(session, "source")
     except StoreError:
         return {}
+    for table in tables:
+        try:
+            _add_users(path, table, users)
+        except StoreError:
+            silent.add(f"{table}.*")
+    if silent:
+        for number in blocks.examine(path).damaged:
+            users.setdefault(number, silent)
     return {number: sorted(names) for number, names in users.items()}
+
+
+def _add_users(path: str, table: str, users: dict[int, set[str]]) -> None:
+    with aside(path) as session:
+        session.run(f"ATTACH {quoted(path)} AS source (TYPE duckdb, READ_ONLY)")
+        for column, block, others in session.rows(
+            "SELECT DISTINCT column_name, block_id, additional_block_ids FROM pragma_storage_info($table) "
+            "WHERE block_id >= 0 OR len(additional_block_ids) > 0",
+            {"table": f"source.{table}"},
+        ):
+            for number in (block, *(others or ())):
+                users.setdefault(number, set()).add(f"{table}.{column}")
 
 
 def _unreadable(path: str, progress: Progress) -> Iterator[tuple[str, str, str]]:

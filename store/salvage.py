@@ -21,14 +21,13 @@ from typing import Any
 from . import blocks, writes
 from .aside import aside, identifier, identifiers, rows_if_readable
 from .attached import quoted
-from .check import users_of
 from .duck import Row, Session, migrations, query
-from .errors import InvalidField, StoreDamaged, StoreError, StoreFull
+from .errors import InvalidField, StoreFull
 from .exports import lines
 from .files import copy_private
+from .mending import Opened, fits, openable
 from .records import NAMED, id_of, kind_of
 from .reindex import ERASED
-from .rows import RecordIn, content_hash
 
 _VECTOR = 2048  # rows that DuckDB unpacks at once
 _RUN = 1024  # rows read at once
@@ -65,6 +64,7 @@ class Salvaged:
     payloads: int = 0
     mended: int = 0  # blocks that were put right by their checksum
     lost: list[str] = field(default_factory=list)
+    doubtful: list[str] = field(default_factory=list)  # blocks that were put right in the likeliest way
 
     def lose(self, what: str) -> None:
         """Note a loss."""
@@ -85,7 +85,8 @@ def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> It
         copy_private(path, copy)
         if os.path.exists(f"{path}.wal"):
             copy_private(f"{path}.wal", f"{copy}.wal")
-        damaged, strict = _openable(copy, report)
+        opened = openable(copy)
+        report.mended, report.lost, report.doubtful = opened.mended, opened.lost, opened.doubtful
         with aside(copy) as session:
             target = os.path.join(folder, "target.duckdb")
             session.run(f"ATTACH {quoted(target)} AS target (TYPE duckdb)")
@@ -93,11 +94,11 @@ def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> It
             for name in migrations():
                 session.run(query(name))
             with _Reader(copy) as reader:
-                blanks = reader.blankable(damaged) if damaged else {}
+                blanks = reader.blankable(opened.damaged) if opened.damaged else {}
             blocks.blank(copy, blanks)
             with _Reader(copy) as reader:
-                source = _Source(reader, damaged, frozenset(blanks))
-                _rescue(source, session, strict or bool(blanks), report, progress or _silent)
+                source = _Source(reader, opened, frozenset(blanks))
+                _rescue(source, session, opened.strict or bool(blanks), report, progress or _silent)
             yield from lines(session, None)
     except OSError as error:
         raise StoreFull("salvage needs as much free room beside the file as the file has") from error
@@ -109,46 +110,7 @@ def _silent(what: str, count: int) -> None:
     pass
 
 
-# ---- a copy that can be opened
-
-
-def _openable(copy: str, report: Salvaged) -> tuple[frozenset[int], bool]:
-    """Bring a copy into a state in which it can be opened. Gives the blocks that are still damaged, and whether a text
-    without a checksum must not be believed, as more was tried than what is certain.
-
-    Raises StoreDamaged where nothing helps.
-    """
-    found = blocks.examine(copy)
-    mended = blocks.mend(copy, found.damaged)
-    report.mended = len(mended)
-    left = blocks.examine(copy)
-    for number in (*left.damaged, *left.missing):
-        report.lose(f"block {number} is damaged ({', '.join(users_of(copy).get(number, ['catalogue or index']))})")
-    damaged = frozenset((*left.damaged, *left.missing))
-    if _opens(copy):
-        return damaged, False
-    if os.path.exists(f"{copy}.wal"):
-        os.rename(f"{copy}.wal", f"{copy}.log")
-        if _opens(copy):
-            report.lose("the log beside the file: it is damaged or belongs to another state of the file")
-            return damaged, False
-    report.mended += len(blocks.mend(copy, left.damaged, guess=True))
-    if _opens(copy):
-        return damaged, True
-    blocks.step_back(copy)
-    if _opens(copy):
-        report.lose("what was written last: the catalogue is damaged, the one before it was read")
-        return damaged, True
-    raise StoreDamaged("the catalogue of the file is damaged: nothing can be read; use a backup or an export")
-
-
-def _opens(copy: str) -> bool:
-    try:
-        with aside(copy) as session:
-            session.run(f"ATTACH {quoted(copy)} AS source (TYPE duckdb, READ_ONLY)")
-            return bool(session.value("SELECT count(*) FROM duckdb_tables() WHERE database_name = 'source'"))
-    except StoreError:
-        return False
+# ---- reads
 
 
 class _Reader:
@@ -310,11 +272,17 @@ class _Source:
     """The copy, and what is wrong with it."""
 
     reader: _Reader
-    damaged: frozenset[int]
+    opened: Opened
     blanked: frozenset[int]
 
     def table(self, name: str) -> Iterator[dict[int, dict[str, Any]]]:
-        return self.reader.table(name, self.damaged, self.blanked)
+        """Runs of rows by their place, each with the columns that can be read and are settled."""
+        for run in self.reader.table(name, self.opened.damaged, self.blanked):
+            for (table, column), places in self.opened.places.items():
+                if table == name:
+                    for place in places & run.keys():
+                        run[place].pop(column, None)
+            yield run
 
 
 def _rescue(source: _Source, target: Session, strict: bool, report: Salvaged, progress: Progress) -> None:
@@ -381,19 +349,14 @@ def _record(
         report.lose(f"{_named(values)}: contradicts itself")
         return None
     judge = values.get("content_hash")
-    if not erased and (judge is not None or strict) and judge != _hash(values):
+    text = values["content"], values.get("title", "")
+    if not erased and (judge is not None or strict) and not fits(values["key"], *text, judge):
         report.lose(f"{_named(values)}: its text is not the one that was stored")
         return None
     missing = [name for name in columns if name in had - values.keys() - _MADE_ANEW - {"name"}]
     if missing:
         report.lose(f"{_named(values)}: given without {', '.join(missing)}")
     return {name: values.get(name, _INSTEAD.get(name)) for name in columns}
-
-
-def _hash(values: Mapping[str, Any]) -> int:
-    return content_hash(
-        RecordIn.model_construct(content=values["content"], title=values.get("title", ""), kind=kind_of(values["key"]))
-    )
 
 
 def _named(values: Mapping[str, Any]) -> str:

@@ -56,8 +56,7 @@ class Signal:
     bears: bool = True
 
 
-# Weights are round numbers on the flat top of what was measured (tests/bench/evidence.py
-# --ablation): none needs to be exact.
+# Weights are round numbers on the flat top of what was measured (tests/bench/evidence.py): none needs to be exact.
 # BM25 is taken as a share of the best at hand, so that all signals have one scale in stores of any size.
 SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
     {

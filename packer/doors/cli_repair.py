@@ -106,6 +106,8 @@ def salvage(state: Globals, /, file: str, out: str) -> int:
                 say_json(line)
         else:
             write_lines(Path(as_path(out)), lines)
+    for doubt in report.doubtful:
+        state.note(f"doubtful: {doubt}")
     for loss in report.lost[:_MOST]:
         state.note(f"lost: {loss}")
     if len(report.lost) > _MOST:
@@ -113,7 +115,7 @@ def salvage(state: Globals, /, file: str, out: str) -> int:
     told = {"records": report.records, "links": report.links, "payloads": report.payloads, "mended": report.mended}
     if out != "-":
         if state.json:
-            say_json({**told, "lost": report.lost})
+            say_json({**told, "lost": report.lost, "doubtful": report.doubtful})
         else:
             say(", ".join(f"{count} {name}" for name, count in told.items()))
     return row_for(StoreDamaged).exit_code if report.lost else 0

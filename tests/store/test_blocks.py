@@ -96,3 +96,30 @@ def test_what_can_not_be_told_is_not_put_right() -> None:
     assert blocks.mended(bytes(zeros)) is None
     zeros[4000] = 0
     assert blocks.is_sound(bytes(zeros))
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_a_single_wrong_bit_is_put_right_or_among_few(whole: bytes, bit: int) -> None:
+    """What is likely is right, and where several bits may be it the block as it was is one of them."""
+    pick = random.Random(bit)
+    right = whole[HEADERS : HEADERS + SIZE]
+    written = [place for place in range(0, SIZE, 8) if right[place : place + 8] != bytes(8)]
+    for place in (pick.choice(written), pick.randrange(SIZE // 8) * 8):
+        wrong = bytearray(right)
+        wrong[place + bit // 8] ^= 1 << bit % 8
+        found = blocks.mended(bytes(wrong), likely=True)
+        assert found == right if found is not None else right in blocks.candidates(bytes(wrong))
+
+
+def test_a_bit_where_nothing_was_written_is_put_right_as_likely() -> None:
+    """It stands alone among zeros; which of two such ones it is can not be told."""
+    data = random.Random(7).randbytes(80_000) + bytes(SIZE - 80_008)
+    block = blocks.checksum(data).to_bytes(8, "little") + data
+    wrong = bytearray(block)
+    wrong[200_007] ^= 0x80
+    assert blocks.mended(bytes(wrong)) is None
+    assert blocks.mended(bytes(wrong), likely=True) == block
+    data = data[:220_007] + b"\x80" + data[220_008:]
+    wrong = bytearray(blocks.checksum(data).to_bytes(8, "little") + data)
+    wrong[200_007] ^= 0x80
+    assert blocks.mended(bytes(wrong), likely=True) is None
