@@ -57,7 +57,8 @@ _ADVERBS: Final = frozenset(
 )
 _LITTLE: Final = STOP_WORDS | _ACTS | _PRONOUNS | _ADVERBS
 # Content words that say little of what a question is about: verbs of asking and doing, small numbers, measure words.
-FAINT: Final = _VERBS | frozenset(
+_MATTER: Final = frozenset("deploy restart retry rollback".split())  # verbs that are things of their own as well
+FAINT: Final = (_VERBS - _MATTER) | frozenset(
     """
     answer anyone anything best better bigger child compare compute convert define describe difference different
     difficult discuss draft easy example exist explain fast find first generate good happen hear hour hours idea job

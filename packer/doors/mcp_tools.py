@@ -311,18 +311,18 @@ def _recall_context(profile: Profile) -> Tool:
             **dict.fromkeys(names, _TEXT),
             "history": _FLAG,
             "hops": _whole(0, MAX_HOPS),
-            "fill": {"type": "string", "enum": ["relevant", "budget"]},
+            "fill": {"enum": ["relevant", "budget"]},
             "exclude_contents": _TEXTS,
             "exclude_ids": _TEXTS,
         }
-        told += " A blank query restores a session: pinned, open work, recent decisions."
+        told += " A blank query restores: pinned, open work, recent decisions."
     return Tool(
         "recall_context",
         _told(
             f"""What is stored that bears on `query`, packed into a ceiling of tokens, {told} Use it first when you
             start a session or task, or when earlier decisions, preferences or events may matter. Not for one known
             record (get_contents), nor to check whether something is stored (search_memory). At most max_tokens
-            ({limits.max_tokens} unless given, {MAX_TOKENS} at most) and max_items. The answer says what was shortened
+            ({limits.max_tokens} unless given) and max_items. The answer says what was shortened
             or dropped: ask with more tokens, or get_contents."""
         ),
         _object(properties, *(["query"] if public else [])),

@@ -117,7 +117,7 @@ def test_a_blank_query_restores(run: Run) -> None:
 def test_d1_d2_restore_stays_within_what_the_host_takes(run: Run, tmp_path: Path, host: str) -> None:
     """D1, D2: whatever is stored and whatever limits are asked for, the output is shorter than what the host cuts."""
     lines = tmp_path / "notes.jsonl"
-    texts = [{"content": f"{n} 会議の記録。{LONG}", "path": f"notes/{n}"} for n in range(40)]
+    texts = [{"content": f"{n} 会議の記録。{LONG}", "path": f"notes/{n}", "type": "decision"} for n in range(40)]
     lines.write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
     assert run("import", "jsonl", str(lines), "--quiet").out == "40 created, 0 updated, 0 already there\n"
     wide = ("--max-tokens", "12000", "--max-chars", "500000", "--max-items", "50")
@@ -386,7 +386,7 @@ def test_doctor_is_well_on_a_good_store(run: Run, store: Path) -> None:
     assert ran.out.endswith("ok  store: there is none here yet: the first thing that is remembered makes it\n")
     with pytest.raises(FileNotFoundError):
         store.stat()
-    for text in ("The the. 会議は九時。", "The last."):
+    for text in ("The the. 会議は九時。", "The last.", "ok, thanks"):
         run("remember", text)
         ran = run("doctor")
         assert (ran.code, ran.err) == (0, "")
