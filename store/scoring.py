@@ -73,7 +73,6 @@ SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
         "user": Signal(2.5, "said by the user of a chat with an assistant: what is asked for later is theirs"),
         "assistant": Signal(1.0, "said by the assistant, where the query asks for that"),
         "reply": Signal(1.5, "what people say next when the same was asked before"),
-        "fault": Signal(2.0, "an error, or the end, of what a trigger brought"),
         "question": Signal(-0.2, "asks and does not tell", bears=False),
         "first_person": Signal(0.4, "tells of who speaks", bears=False),
         "length": Signal(0.2, "says more; value: natural logarithm of its characters", bears=False),

@@ -94,16 +94,11 @@ _TOLD_QUESTION_WIDE: Final = re.compile(
     r"(.*か)(?:どうか)?、?(?:と|を).{0,12}(?:[聞訊]か?[れい]|尋ね|たずね|問われ|質問|問い?合わ?せ)", re.S
 )
 _FIRST_PERSON: Final = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|my|me|we|our|mine|myself)\b|私|僕|俺|わたし|我々")
-_FAULT: Final = re.compile(
-    r"(?i:\b(?:error|fatal|fail(?:ed|ure|s)?|exception|panic|abort(?:ed)?|refused|denied|timed out|killed)\b)"
-    r"|\b\w+(?:Error|Exception)\b|エラー|失敗|例外|異常終了|中断"
-)
 _UNBROKEN: Final = re.compile(r"[^\s\u3000-\u9fff\uac00-\ud7ff\uff00-\uffef]{161}|\S{2001}")
 _NUMBERS: Final = re.compile(r"\d+|[一二三四五六七八九十百千]+")
 _USER: Final = frozenset(("user", "human", "customer", "me", "ユーザー", "ユーザ", "客"))
 _ASSISTANT: Final = frozenset(("assistant", "ai", "bot", "system", "agent", "model", "アシスタント", "システム"))
 _LABEL_CHARS: Final = 80
-_ENDING: Final = 2  # passages at the end of what a trigger brought
 _LONG_CHARS: Final = 2_000  # of a passage that is looked at: one that nothing cuts may be endless
 
 _YEAR: Final = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})(?![0-9])")
@@ -155,8 +150,8 @@ def dated(text: str, created: NDArray[np.datetime64]) -> Floats:
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What the passages of a record have, one entry each: float64 of 0 or 1, `length` the logarithm of the characters;
-    `fault` marks errors and the end of what a trigger brought, `unbroken` what nothing cuts well, `chat` what somebody
-    says. `turn` int64 numbers the turns of a chat, where passages outside of turns stand alone."""
+    `unbroken` marks what nothing cuts well, `chat` what somebody says. `turn` int64 numbers the turns of a chat, where
+    passages outside of turns stand alone."""
 
     date: Floats
     number: Floats
@@ -166,7 +161,6 @@ class Signs:
     length: Floats
     user: Floats
     assistant: Floats
-    fault: Floats
     unbroken: Floats
     chat: Floats
     turn: NDArray[np.int64]
@@ -175,10 +169,9 @@ class Signs:
 def signs_of(record: Record) -> Signs:
     """The signs of each passage of a record. Linear in its text."""
     content = record.content
-    found = np.zeros((11, len(record.passages)))
+    found = np.zeros((10, len(record.passages)))
     turn = np.zeros(len(record.passages), dtype=np.int64)
     speaker, number = "", -1
-    trigger = record.kind == "trigger"
     for n, span in enumerate(record.passages):
         text = content[span.start : min(span.end, span.start + _LONG_CHARS)]
         begins = not span.speaker or begins_turn(content, span)
@@ -196,7 +189,6 @@ def signs_of(record: Record) -> Signs:
             np.log(max(len(words.strip()), 1)),
             role in _USER,
             role in _ASSISTANT,
-            trigger and (_FAULT.search(text) is not None or n + _ENDING >= len(record.passages)),
             unbroken(text),
             speaker != "",
         )

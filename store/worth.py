@@ -29,7 +29,6 @@ _WHOLLY: Final = 0.9  # share of the query in one passage of prose, from which o
 _SURE: Final = 0.1  # by so much
 _REACH: Final = 2  # passages on each side that a passage speaks for
 _LIKE: Final = 2  # passages of a record that differ in numbers alone
-_FAULTS: Final = 3  # errors of what a trigger brought that are shown though they share no word with the query
 
 
 @dataclass(slots=True)
@@ -63,7 +62,7 @@ def hits_of(
     if not chosen.any():
         return ()
     signs = {n: _signs(session, records[ids[n]]) for n in dict.fromkeys(ranked.owner[chosen].tolist())}
-    pool = _with_faults(_pooled(ranked, chosen), signs)
+    pool = _pooled(ranked, chosen)
     _weighed(pool, text, frozenset(words).union(query_terms(text)), {n: records[ids[n]] for n in signs}, signs)
     relevant = _relevant(pool, scoring)
     order = _together(pool, scoring)
@@ -89,34 +88,6 @@ def _pooled(ranked: Ranked, chosen: Bools) -> _Pool:
         chat=np.zeros(count, dtype=bool),
         turn=np.zeros(count, dtype=np.int64),
         size=np.ones(count, dtype=np.int64),
-    )
-
-
-def _with_faults(pool: _Pool, signs: Mapping[int, Signs]) -> _Pool:
-    """The pool with the last errors of what triggers brought: as worth as the least that was found in it."""
-    more: list[tuple[int, int, float]] = []
-    for n, sign in signs.items():
-        faults = np.flatnonzero(sign.fault)
-        if len(faults):
-            mine = pool.record == n
-            new = faults[~np.isin(faults, pool.ordinal[mine])][-_FAULTS:]
-            more += [(n, int(ordinal), float(pool.value[mine].min())) for ordinal in new]
-    if not more:
-        return pool
-    record, ordinal, value = zip(*more, strict=True)
-    none = np.zeros(len(more))
-    return _Pool(
-        record=np.concatenate((pool.record, np.array(record, dtype=np.int64))),
-        ordinal=np.concatenate((pool.ordinal, np.array(ordinal, dtype=np.int64))),
-        alone=np.concatenate((pool.alone, none)),
-        value=np.concatenate((pool.value, np.array(value))),
-        bears=np.concatenate((pool.bears, np.array(value))),
-        echo=np.concatenate((pool.echo, none > 0)),
-        close=np.concatenate((pool.close, none > 0)),
-        unbroken=np.concatenate((pool.unbroken, none > 0)),
-        chat=np.concatenate((pool.chat, none > 0)),
-        turn=np.concatenate((pool.turn, np.zeros(len(more), dtype=np.int64))),
-        size=np.concatenate((pool.size, np.ones(len(more), dtype=np.int64))),
     )
 
 
@@ -178,7 +149,7 @@ def _echoes(pool: _Pool, words: frozenset[str], record: Record, sign: Signs, min
 
 
 def _columns(sign: Signs, asked: Asked) -> dict[str, Floats]:
-    columns = {"question": sign.asks, "first_person": sign.first_person, "length": sign.length, "fault": sign.fault}
+    columns = {"question": sign.asks, "first_person": sign.first_person, "length": sign.length}
     if asked.date:
         columns["when"] = sign.date
     if asked.number:
