@@ -430,7 +430,7 @@ def test_reads_and_writes_are_audited_without_their_text(servers: Callable[..., 
         asked["cursor"] = page["next_cursor"]
     assert [(row["action"], row["object_id"], row["outcome"]) for row in rows if row["token_id"]] == [
         ("POST /v1/recall/context", one, 200),
-        ("GET /v1/memories/{id}", "?", 422),
+        ("GET /v1/memories/{id}", "?", 404),
         ("GET /v1/memories/{id}", "mem:99", 404),
         ("GET /v1/memories/{id}", one, 200),
         ("POST /v1/remember", one, 201),
