@@ -46,7 +46,7 @@ LINE_FIELDS = frozenset(
     {
         "id", "version", "updated_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "superseded_from",
         "superseded_until", "deleted_at", "forgotten", "forgotten_hash", "number", "thread_id", "thread_agent_id",
-        "payload", "hashes",
+        "payload", "hashes", "far",
     }
 )  # fmt: skip
 """Fields that only a line of an export has."""

@@ -303,6 +303,12 @@ def _rescue(source: _Source, target: Session, strict: bool, report: Salvaged, pr
         keys.update(row["key"] for row in kept)
         writes.insert(target, kept)
         progress("records", len(run))
+    for run in source.table("counters"):
+        found = [row for row in run.values() if row.get("name") and row.get("next_value")]
+        target.run(
+            "INSERT INTO counters SELECT unnest($names::VARCHAR[]), unnest($values::BIGINT[])",
+            {"names": [row["name"] for row in found], "values": [row["next_value"] for row in found]},
+        )
     for run in source.table("payloads"):
         for values in run.values():
             body = values.get("body")
