@@ -67,7 +67,6 @@ def connect(*, keep_log: bool = False, **config: str) -> duckdb.DuckDBPyConnecti
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
-        "enable_progress_bar": "false",  # it would stand in what a command or a protocol writes to stdout
         **config,
     }
     instance = duckdb.connect(MEMORY, config=safe)
