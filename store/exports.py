@@ -158,7 +158,7 @@ def check_line(line: Mapping[str, Any]) -> LineIn:
     try:
         checked = LineIn.model_validate(line)
     except ValidationError as error:
-        raise invalid(error) from error
+        raise invalid(error, LineIn) from error
     if checked.kind in NAMED and parse_name(checked.id) != checked.kind:
         raise InvalidField(f"kind: {checked.id} is not of kind {checked.kind}", field="kind")
     return checked

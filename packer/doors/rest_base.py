@@ -24,7 +24,7 @@ from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -195,6 +195,16 @@ class Body(BaseModel):
     """Base of request bodies: unknown fields are refused by name, a number is a number and a text a text."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        names = [part.alias or name for name, part in cls.model_fields.items()]
+        for name in value if isinstance(value, dict) else ():
+            if name not in names:
+                known = f"known are {', '.join(names)}" if names else "leave it out"
+                raise InvalidField(f"{shown_name(name)}: unknown field; {known}", field=name[:64])
+        return value
 
 
 class DoorRoute(APIRoute):
