@@ -12,6 +12,7 @@ from context_packs.store.base import Filters, TimeAxis
 from context_packs.store.errors import InvalidField
 from context_packs.store.records import is_id
 from context_packs.store.times import parse_time, parse_zone
+from context_packs.store.wrong import shown, told
 
 from .tokens import well_formed
 
@@ -143,7 +144,7 @@ class PackRequest(BaseModel):
     def _consistent(self) -> Self:
         for ref in self.exclude_ids:
             if not is_id(ref):
-                raise InvalidField(f"exclude_ids: {_shown(ref)} is no id such as mem:1", field="exclude_ids")
+                raise InvalidField(f"exclude_ids: {shown(ref)} is no id such as mem:1", field="exclude_ids")
         size = sum(map(len, self.exclude_contents))
         if size > MAX_KNOWN_CHARS:
             message = f"exclude_contents: {size} characters are above {MAX_KNOWN_CHARS}: give their beginnings"
@@ -190,44 +191,5 @@ def parse_request(**fields: Any) -> PackRequest:
     try:
         return PackRequest(**fields)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = str(first["loc"][0]) if first["loc"] else "request"
-        raise InvalidField(f"{_shown_name(field)}: {_reason(first)}", field=field) from error
-
-
-def _reason(error: Any) -> str:
-    """One line on what is wrong with one value."""
-    value, limits = _shown(error["input"]), error.get("ctx", {})
-    match error["type"]:
-        case "less_than_equal":
-            return f"{value} is above {limits['le']}"
-        case "greater_than_equal":
-            return f"{value} is below {limits['ge']}"
-        case "float_type" | "finite_number":
-            return f"{value} is not a number"
-        case "literal_error":
-            return f"{value} is not {limits['expected']}"
-        case "int_type":
-            return f"{value} is not a whole number"
-        case "string_type":
-            return f"{value} is not text"
-        case "bool_type":
-            return f"{value} is not true or false"
-        case "tuple_type":
-            return f"{value} is not a list"
-        case "string_too_long":
-            return f"is longer than {limits['max_length']} characters: shorten it"
-        case "too_long":
-            return f"has more than {limits['max_length']} entries: give fewer"
-        case "extra_forbidden":
-            return "unknown field"
-    return str(error["msg"])
-
-
-def _shown(value: object) -> str:
-    text = ascii(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _shown_name(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() and len(name) <= 40 else _shown(name)
+        field, line = told(error.errors(include_url=False)[0], "request", PackRequest.model_fields)
+        raise InvalidField(line, field=field) from error

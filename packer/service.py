@@ -429,26 +429,27 @@ class ContextPacks(Chained):
         written into.
         """
         target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            return self._write_lines(target, target, everybody=everybody)
         draft = target.with_name(target.name + ".part")
         try:
-            count = self._write_lines(draft, target, everybody=everybody)
+            if target.exists() and not target.is_file():
+                return self._write_lines(target, everybody=everybody)
+            count = self._write_lines(draft, everybody=everybody)
             draft.replace(target)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        except OSError as error:
+            raise InvalidField(
+                f"file: can not write {target.name}: {error.strerror}; name another file", field="file"
+            ) from error
+        finally:
+            if os.path.exists(draft):  # not in a folder that may not even be looked into
+                draft.unlink()
         return count
 
-    def _write_lines(self, file: Path, named: Path, *, everybody: bool) -> int:
+    def _write_lines(self, file: Path, *, everybody: bool) -> int:
         count = 0
-        try:
-            with open(file, "w", encoding="utf-8", newline="\n", opener=_private) as out:
-                for line in self.export_lines(everybody=everybody):
-                    out.write(json.dumps(line, ensure_ascii=False) + "\n")
-                    count += 1
-        except OSError as error:
-            raise InvalidField(f"file: can not write {named.name}: {error.strerror}", field="file") from error
+        with open(file, "w", encoding="utf-8", newline="\n", opener=_private) as out:
+            for line in self.export_lines(everybody=everybody):
+                out.write(json.dumps(line, ensure_ascii=False) + "\n")
+                count += 1
         return count
 
     def export_lines(self, *, everybody: bool = False) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ try:
 except ImportError:
     import duckdb  # type: ignore[no-redef]
 
+from .foreign import HEADERS
 from .kept import Kept
 
 MEMORY = ":memory:"
@@ -33,7 +34,9 @@ class File:
 
     `users` work with it now, `pins` of them hold it for good; `leaving` is since when new users wait because another
     process wants it (0: they do not). `stale`: another file stands at its path, or none, so that it takes no more
-    users; `gone`: it is detached. `cursors` are ready for the next operation.
+    users; `overwritten`: somebody else wrote into it; `gone`: it is detached. `cursors` are ready for the next
+    operation. `head` is how the file begins, as this process left it, read through `descriptor`: opening and closing
+    another one would end DuckDB's own lock.
     """
 
     instance: duckdb.DuckDBPyConnection
@@ -51,11 +54,15 @@ class File:
     kept: bool = False
     stale: bool = False
     gone: bool = False
+    overwritten: bool = False
+    head: bytes = b""
+    descriptor: int = -1
     cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
 
 
-def connect(**config: str) -> duckdb.DuckDBPyConnection:
-    """A DuckDB instance in memory that never loads an extension, from disk or the network, and keeps its settings."""
+def connect(*, keep_log: bool = False, **config: str) -> duckdb.DuckDBPyConnection:
+    """A DuckDB instance in memory that never loads an extension, from disk or the network, and keeps its settings. With
+    `keep_log` nothing is folded into a file but by CHECKPOINT."""
     safe: dict[str, Any] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -63,8 +70,15 @@ def connect(**config: str) -> duckdb.DuckDBPyConnection:
         **config,
     }
     instance = duckdb.connect(MEMORY, config=safe)
+    if keep_log:
+        instance.execute("PRAGMA disable_checkpoint_on_shutdown")
     instance.execute("SET lock_configuration = true")
     return instance
+
+
+def head_of(file: File) -> bytes:
+    """The three headers of an attached file, which change with each checkpoint."""
+    return os.pread(file.descriptor, HEADERS, 0)
 
 
 def stamp(path: str) -> tuple[int, ...]:

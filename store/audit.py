@@ -115,7 +115,7 @@ def read(
             params[name] = utc(parse_time(time, name))
     flags = set(params)
     asked = sha256(repr(sorted(params.items())).encode()).hexdigest()[:12]
-    if cursor is not None:
+    if cursor not in (None, ""):
         flags.add("behind")
         params["moment"], params["number"] = _behind(cursor, asked)
     rows = session.rows(query("audit", frozenset(flags)), {**params, "limit": limit + 1})

@@ -50,11 +50,12 @@ def backup(duck: Duck, target: str, *, force: bool = False, progress: Callable[[
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError):
             raise InvalidField(
-                f"file: can not write {os.path.basename(target)}: {error.strerror}", field="file"
+                f"file: can not write {os.path.basename(target)}: {error.strerror}; name another file", field="file"
             ) from error
         raise StoreFull("the copy can not be written: free some space there, or name another file") from error
     finally:
-        remove(draft)
+        if os.path.exists(draft):  # not in a folder that may not even be looked into
+            remove(draft)
     return saved
 
 

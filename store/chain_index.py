@@ -52,7 +52,7 @@ def threads(
         raise InvalidField("status: give one status, or None for all", field="status")
     asked = f"thr_.{sha256((status or '').encode('utf-8', 'replace')).hexdigest()[:16]}"
     seal = f"threads\n{viewer.agent_id}"
-    before = _BEYOND if cursor is None else int(read_cursor(cursor, asked, key=seal))
+    before = _BEYOND if cursor in (None, "") else int(read_cursor(cursor, asked, key=seal))
     sight = reads.sight(viewer, now)
     if status:
         sight = reads.Where(sight.flags | {"status"}, {**sight.params, "status": status})

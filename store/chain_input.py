@@ -139,7 +139,7 @@ def checked(model: type[M], fields: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise invalid(error) from error
+        raise invalid(error, model) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def record_of(kind: Kind, content: str, **fields: Any) -> RecordIn:
     try:
         return RecordIn.model_validate({"kind": kind, "content": content, **fields})
     except ValidationError as error:
-        raise invalid(error) from error
+        raise invalid(error, RecordIn) from error
 
 
 def placed(item: Prepared, path: str) -> Prepared:

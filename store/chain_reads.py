@@ -194,7 +194,7 @@ def events(session: Session, one: str, viewer: Viewer, sight: reads.Where, curso
     Conflict for that of another thread."""
     thread, _, created, agent = _find(session, "find", one, "thread", viewer, sight)
     seal = f"{agent}\n{one}\n{created.isoformat()}"
-    after = "" if cursor is None else read_cursor(cursor, one, key=seal)
+    after = "" if cursor in (None, "") else read_cursor(cursor, one, key=seal)
     stands = _position(session, thread, after)
     keys = [key for (key,) in sight.rows(session, "events", thread=thread, after=stands, limit=limit + 1)]
     page, beyond = keys[:limit], keys[limit:]

@@ -17,8 +17,8 @@ from .aside import aside, identifier
 from .attached import quoted
 from .compact import tables_of
 from .duck import Duck, Session, query
-from .errors import StoreDamaged, StoreError, StoreFull
-from .files import copy_private
+from .errors import StoreDamaged, StoreError
+from .files import copy_private, not_written
 from .records import id_of
 from .reindex import ERASED, VERSIONS, Version, batches
 from .rows import Prepared
@@ -63,7 +63,7 @@ def _copied(duck: Duck) -> Iterator[tuple[str, list[Finding]]]:
             copy_private(duck.path, copy)
         yield copy, faults
     except OSError as error:
-        raise StoreFull("a full check needs as much free room beside the store as the store has") from error
+        raise not_written(error, "a full check") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from . import erasure, postings
 from .aside import aside, identifier
-from .attached import quoted
+from .attached import is_writable, quoted
 from .duck import Duck, Session, migrations, query
-from .errors import StoreDamaged, StoreFull, StoreUnavailable
-from .files import assert_no_log, sync_file, sync_folder
+from .errors import StoreDamaged, StoreReadOnly, StoreUnavailable
+from .files import READ_ONLY, assert_no_log, not_written, sync_file, sync_folder
 
 _FOLDER = ".compact"  # behind the name of the store
 _ROWS = 200_000  # rows of a table that are copied in one transaction: bounds memory and log
@@ -56,6 +56,8 @@ def replaced(duck: Duck, write: Callable[[Session], None]) -> Compacted:
     with duck.reading():
         pass  # a store of an older version has today's schema from here on
     with duck.alone() as path:
+        if not is_writable(path):  # a new file could take its place all the same
+            raise StoreReadOnly(READ_ONLY)
         assert_no_log(path)
         before = os.path.getsize(path)
         remove_draft(path)
@@ -69,7 +71,7 @@ def replaced(duck: Duck, write: Callable[[Session], None]) -> Compacted:
             os.replace(draft, path)
             sync_folder(path)
         except OSError as error:
-            raise StoreFull("the new file can not be written: free some space beside the store") from error
+            raise not_written(error, "a new file of the store") from error
         finally:
             remove_draft(path)
         return Compacted(before, os.path.getsize(path))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ from .errors import InvalidField, StoreMissing, StoreReadOnly, StoreUnavailable
 from .failures import mapped
 from .foreign import MISSING, MOVED, identity, refuse_address
 from .kept import Kept
-from .schema import bring_up_to_date, refuse_unknown, roll_back
+from .schema import bring_up_to_date, roll_back
 from .schema import migrations as migrations
 from .schema import query as query
 
@@ -118,7 +118,7 @@ class Duck:
         self._pinned: File | None = None
         if self.in_memory:
             self._own = File(connect(temp_directory=""))
-            bring_up_to_date(self._own.instance, refuse_unknown(self._own.instance), False)
+            bring_up_to_date(self._own.instance, 0, False)
         elif self.mode == "exclusive":
             self._pin()
 
@@ -242,7 +242,7 @@ class Duck:
                 if records:
                     self._turns.kept.changed()
             if not self.in_memory:
-                _make_private(file)
+                engine.after_commit(file)
                 engine.refuse_moved(self.path)  # answered only if what was written is where the next one looks
 
     def exists(self) -> bool:
@@ -267,10 +267,3 @@ def _make_folder(folder: Path) -> None:
             folder.mkdir(0o700, exist_ok=True)
     except OSError as error:
         raise StoreReadOnly("the folder of the store can not be made: name another path") from error
-
-
-def _make_private(file: File) -> None:
-    """Give the log, which DuckDB makes readable for all, the rights of the store."""
-    with suppress(FileNotFoundError):  # folded in already
-        if os.stat(file.path + ".wal").st_mode & 0o777 != file.mode:
-            os.chmod(file.path + ".wal", file.mode)

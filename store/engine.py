@@ -20,15 +20,17 @@ try:
 except ImportError:
     import duckdb  # type: ignore[no-redef]
 
-from .attached import File, Turns, attach_statement, connect, cursor_on, database, is_writable, quoted, stamp
+from .attached import File, Turns, attach_statement, connect, cursor_on, database, head_of, is_writable, quoted, stamp
 from .errors import StoreError, StoreLocked, StoreMissing, StoreReadOnly, StoreUnavailable
-from .failures import held_elsewhere, is_full_at_detach, mapped
-from .foreign import MISSING, MOVED, identity, refuse_foreign
+from .failures import held_elsewhere, is_full, mapped
+from .foreign import MISSING, MOVED, OVERWRITTEN, identity, refuse_foreign
 from .lock import StoreLock
 from .schema import bring_up_to_date, is_newest, refuse_unknown
 
 IDLE = 0.05  # seconds without work after which a kept file is let go of unasked
 LEAST = 0.05  # seconds that a file is kept although somebody waits: handing it over for each query is slow for all
+LOG = 16 << 20  # bytes of a log after which it is folded in although the file is kept
+SHORT = 12 << 10  # bytes of a log, some four to six short writes, that the next process may find
 PATIENCE = 0.5  # seconds for which new work waits until running work is done and the file can be let go of
 _MEMORY_LIMIT = "160MB"  # of DuckDB's own memory in a process, however large its files are
 _HELD = "the store is held by another process: end it, or let both use the shared mode"
@@ -125,13 +127,59 @@ class Engine:
         The attached one takes no more users then; all that was written stands in it once the last has let go.
         """
         file = self._files.get(path)
-        if file is None or identity(path) == file.identity:
+        if file is None:
+            return
+        moved = identity(path) != file.identity
+        if not moved and not self._is_overwritten(file):
             return
         with self._changed:
             file.stale = True
             if file.users == file.pins and not file.gone:
                 self._let_go(file)
-        raise StoreUnavailable(MOVED)
+        raise StoreUnavailable(MOVED if moved else OVERWRITTEN)
+
+    def _is_overwritten(self, file: File) -> bool:
+        """Whether somebody else wrote into the file while it is attached: copied a backup over it, or cut it off."""
+        if file.overwritten or file.gone or head_of(file) == file.head:
+            return file.overwritten
+        with self.turns(file.path).writing:  # a writer of this process may be folding the log in just now
+            file.overwritten = not file.gone and head_of(file) != file.head
+        return file.overwritten
+
+    def after_commit(self, file: File) -> None:
+        """Give the log, which DuckDB makes readable for all, the rights of the store, and fold a long one in."""
+        try:
+            log = os.stat(file.path + ".wal")
+        except FileNotFoundError:
+            return
+        if log.st_mode & 0o777 != file.mode:
+            os.chmod(file.path + ".wal", file.mode)
+        if log.st_size > LOG:
+            self._fold(file)
+
+    def _next_may_fold(self, file: File) -> bool:
+        """Whether a log is short and somebody waits: reading a few writes is faster than folding them in one by one."""
+        try:
+            return file.locked and os.path.getsize(file.path + ".wal") < SHORT and self._lock_of(file.path).wanted()
+        except OSError:
+            return False
+
+    def _fold(self, file: File) -> None:
+        """Write the log of a file into it, unless somebody else wrote there. For the one writer, or the last user."""
+        if file.read_only or not os.path.exists(file.path + ".wal") or self._is_overwritten(file):
+            return
+        try:
+            cursor = cursor_on(file)
+            cursor.execute(f"CHECKPOINT {database(file.number)}")
+            file.cursors.append(cursor)
+        except duckdb.TransactionException:
+            return  # a long read of an old state: the next one that writes tries again
+        except duckdb.Error as error:
+            # On a full disk all that was committed stands in the log, and the next to attach the file reads it there.
+            if not is_full(error, file.path):
+                raise mapped(error, file.path) from error
+        finally:
+            file.head = head_of(file)
 
     @contextmanager
     def alone(self, path: str, wait: float) -> Iterator[None]:
@@ -240,10 +288,18 @@ class Engine:
         """The file, attached, under the lock of its store; made if it is not there and `make` says so."""
         if identity(path) is None and not make:
             raise StoreMissing(MISSING)
+        if identity(path) is not None:
+            refuse_foreign(path)  # before a lock is made beside it
         with self._changed:
             if self._instance is None:  # before the lock is taken: it takes 15 ms that nobody else shall wait for
                 # What does not fit spills beside the store, as DuckDB does by itself for a file it opens.
-                self._instance = connect(memory_limit=_MEMORY_LIMIT, temp_directory=path + ".tmp")
+                # A log is folded in where `_fold` does it, so that nothing else changes the head of a file.
+                self._instance = connect(
+                    keep_log=True,
+                    memory_limit=_MEMORY_LIMIT,
+                    temp_directory=path + ".tmp",
+                    checkpoint_threshold="1TB",
+                )
             instance = self._instance
         locked = self._take_lock(path, deadline)
         try:
@@ -288,6 +344,16 @@ class Engine:
         """Attach a file of ours to the instance, at its newest schema. Raises duckdb.Error and our own."""
         refuse_foreign(file.path)
         file.read_only = not is_writable(file.path)
+        file.overwritten = False
+        file.descriptor = os.open(file.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            self._attach_open(file)
+        except BaseException:
+            os.close(file.descriptor)
+            raise
+        file.head = head_of(file)
+
+    def _attach_open(self, file: File) -> None:
         before = identity(file.path)
         file.mode = os.stat(file.path).st_mode & 0o777
         known = self._known.get(file.path) == before
@@ -332,7 +398,10 @@ class Engine:
         self._numbers += 1
         # DuckDB 2 would write a form that 1.5 refuses.
         instance.execute(f"ATTACH {quoted(draft)} AS {database(self._numbers)} (TYPE duckdb, STORAGE_VERSION 'v1.5.0')")
-        instance.execute(f"DETACH {database(self._numbers)}")
+        made = File(instance, draft, self._numbers)
+        bring_up_to_date(cursor_on(made), 0, False)
+        instance.execute(f"CHECKPOINT {database(made.number)}")
+        instance.execute(f"DETACH {database(made.number)}")
         os.chmod(draft, 0o600)
         os.rename(draft, path)
 
@@ -341,21 +410,25 @@ class Engine:
         file.gone = True
         self._files.pop(file.path, None)
         try:
-            self._detach(file)
+            self._detach(file, hurry=True)
         finally:
             if file.locked:
                 self._lock_of(file.path).release()
             self._changed.notify_all()
 
-    def _detach(self, file: File) -> None:
-        while file.cursors:
-            file.cursors.pop().close()
+    def _detach(self, file: File, *, hurry: bool = False) -> None:
         try:
-            file.instance.execute(f"DETACH {database(file.number)}")
-        except duckdb.Error as error:
-            # A full disk: what was written stands in the log, and the next to attach the file reads it from there.
-            if not is_full_at_detach(error, file.path):
+            if not (hurry and self._next_may_fold(file)):
+                self._fold(file)
+        finally:
+            while file.cursors:
+                file.cursors.pop().close()
+            try:
+                file.instance.execute(f"DETACH {database(file.number)}")
+            except duckdb.Error as error:
                 raise mapped(error, file.path) from error
+            finally:
+                os.close(file.descriptor)
         self._stamps[file.path] = stamp(file.path)
 
     def after_fork(self) -> None:

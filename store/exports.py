@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field, StrictInt, ValidationError, field_validator, model_validator
+from pydantic import Field, StrictBool, StrictInt, ValidationError, field_validator, model_validator
 
 from . import postings, writes
 from .base import Viewer
@@ -16,7 +16,7 @@ from .duck import Row, Session, query
 from .errors import Conflict, InvalidField
 from .exports_chain import Keys, PayloadIn, chain_fields, link_lines, owners_of, trigger_chunks
 from .numbers import Numbers
-from .records import LEFT_OUT, NAMED, Written, id_of, is_id, key_of, kind_of, name_hash, parse_id, parse_name
+from .records import LEFT_OUT, NAMED, Written, id_of, is_id, key_of, kind_of, name_hash, number_of, parse_id, parse_name
 from .rows import Label, RecordIn, invalid, prepare
 from .succession import FUTURE, settle_imported
 from .times import parse_time, utc
@@ -34,8 +34,11 @@ Hash = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
 
 
 class LineIn(RecordIn):
-    """A line of an export: a record with its id, version, links and tombstone. `hashes` are all that is left of the
-    caller's keys of an erased one."""
+    """A line of an export: a record with its id, version, links and tombstone.
+
+    `hashes` are all that is left of the caller's keys of an erased one. `far` says whether the number came from far
+    beyond the count; it stands only where that can not be told from the line before.
+    """
 
     bounded: ClassVar[bool] = False
 
@@ -56,6 +59,7 @@ class LineIn(RecordIn):
     thread_id: str | None = None
     thread_agent_id: Label = ""
     payload: PayloadIn | None = None
+    far: StrictBool | None = None
     hashes: dict[Literal["external_id", "idempotency_key", "semantic_key"], Hash] = Field(default_factory=dict)
 
     @field_validator("content")
@@ -95,12 +99,20 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
     )  # fmt: skip
     params = {"agent": viewer.agent_id if viewer else None, "temporary": viewer is None or viewer.temporary}
     named = owners_of(session)
+    numbers = Numbers(session)
+    last: dict[str, int] = {}
 
     def said(row: Row) -> dict[str, Any]:
         *values, thread = row
         line = dict(zip(names, values, strict=True))
         key = line.pop("key")
-        line = {"id": _id(key, named), "kind": kind_of(key), **line}
+        kind, n = kind_of(key), number_of(key)
+        line = {"id": _id(key, named), "kind": kind, **line}
+        far = None if kind in NAMED else numbers.is_far(kind, n, last.get(kind, 0))
+        if far is not None:
+            line["far"] = far
+        else:
+            last[kind] = n
         for name in _TIMES:
             if line[name] is not None:
                 line[name] = line[name].replace(tzinfo=UTC).isoformat()
@@ -115,7 +127,8 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
         line["timestamp"] = line.pop("created_at")
         line["source"], line["metadata"] = json.loads(line["source"]), json.loads(line["metadata"])
         chain_fields(line, key, thread, named)
-        return {k: v for k, v in line.items() if k in ("id", "content", "version") or v not in (None, "", {}, False)}
+        always = ("id", "content", "version", "far")
+        return {k: v for k, v in line.items() if k in always or v not in (None, "", {}, False)}
 
     yield from map(said, _rows(session, "chain", params))
     triggers = [key for (key,) in session.rows(query("export_triggers"), params)]
@@ -145,7 +158,7 @@ def check_line(line: Mapping[str, Any]) -> LineIn:
     try:
         checked = LineIn.model_validate(line)
     except ValidationError as error:
-        raise invalid(error) from error
+        raise invalid(error, LineIn) from error
     if checked.kind in NAMED and parse_name(checked.id) != checked.kind:
         raise InvalidField(f"kind: {checked.id} is not of kind {checked.kind}", field="kind")
     return checked
@@ -194,7 +207,7 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
             continue
         there[key, line.version] = _There(place[0], place[4], line.content, line.forgotten)
         taken.add(key)
-        numbers.at_least(line.kind, key)
+        numbers.at_least(line.kind, key, line.far)
         item = prepare(line)
         vid = numbers.passage(len(item.slots))
         row = writes.row_of(item, place, vid=vid, key=key, version=line.version)

@@ -85,7 +85,7 @@ def check_link(line: Mapping[str, Any]) -> LinkIn:
     try:
         return LinkIn.model_validate(line)
     except ValidationError as error:
-        raise invalid(error) from error
+        raise invalid(error, LinkIn) from error
 
 
 # ---- out

@@ -27,9 +27,9 @@ def held_elsewhere(error: duckdb.Error, path: str) -> bool:
     return _HELD.search(_words(error, path)) is not None
 
 
-def is_full_at_detach(error: duckdb.Error, path: str) -> bool:
-    """Whether only the closing checkpoint failed: all that was committed stands in the log."""
-    return "checkpoint during detach failed" in _words(error, path)
+def is_full(error: duckdb.Error, path: str) -> bool:
+    """Whether there is no room on the disk."""
+    return _FULL.search(_words(error, path)) is not None
 
 
 def mapped(error: duckdb.Error, path: str) -> Exception:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import StoreUnavailable
+from .errors import StoreFull, StoreReadOnly, StoreUnavailable
+
+READ_ONLY = "the store can not be written: make the file and its folder writable"
 
 
 def sync_file(path: str) -> None:
@@ -29,6 +32,13 @@ def remove(path: str) -> None:
     """Take a file away where it is."""
     with suppress(FileNotFoundError):
         os.unlink(path)
+
+
+def not_written(error: OSError, what: str) -> StoreUnavailable:
+    """Why work that writes beside a store failed, with the way out: rights and room are different things."""
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreReadOnly(f"{what} writes beside the store: make the file readable and its folder writable")
+    return StoreFull(f"{what} needs as much free room beside the store as the store has: free some space")
 
 
 def copy_private(source: str, target: str) -> None:

@@ -13,8 +13,9 @@ from .errors import InvalidField, StoreDamaged, StoreReadOnly, StoreUnavailable
 
 MISSING = "there is no store here yet: remember something first, or name the path of the store you mean"
 MOVED = "the store was moved, removed or replaced while it was in use: put it back and try again"
+OVERWRITTEN = "the store was overwritten while it was in use: nothing more goes into it; restore a backup"
 ANOTHER = "name another path"
-_HEADERS = 3 * 4096  # of a DuckDB file: what it is, and twice where things stand
+HEADERS = 3 * 4096  # of a DuckDB file: what it is, and twice where things stand
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of two letters or more: one is a drive
 _KINDS = (
     (b"SQLite format 3\x00", "an SQLite database"),
@@ -54,7 +55,7 @@ def refuse_foreign(path: str) -> None:
         raise StoreUnavailable("the path of the store is no regular file: name another path")
     try:
         with open(path, "rb") as file:
-            head = file.read(_HEADERS)
+            head = file.read(HEADERS)
     except PermissionError as error:
         raise StoreReadOnly("the store can not be read: make the file readable") from error
     if not head:
@@ -63,7 +64,7 @@ def refuse_foreign(path: str) -> None:
         if head.startswith(magic):
             raise StoreDamaged(f"the file is {kind}, no store: {ANOTHER}")
     if head[8:12] == b"DUCK":
-        if len(head) < _HEADERS:
+        if len(head) < HEADERS:
             raise StoreDamaged("the store can not be read: the file was cut off; restore it from a backup or an export")
         return
     if _is_text(head):

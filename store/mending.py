@@ -24,7 +24,7 @@ from .records import kind_of
 from .reindex import ERASED
 from .rows import RecordIn, content_hash
 
-_SECONDS = 45.0  # for the trials of one block
+_SECONDS = 300.0  # for the trials of one block
 _MOST = 300  # states that are judged
 _MADE_ANEW = frozenset(("postings", "merged", "vectors"))  # from the rest
 _TEXTS = (
@@ -188,11 +188,10 @@ class _Trials:
         if self._session is None:
             self._session = self._open.enter_context(aside(self._path))
         attach = f"ATTACH {quoted(self._path)} AS source (TYPE duckdb, READ_ONLY)"
-        found = None
+        found, left = None, "SELECT 1"
         if rows_if_readable(self._session, attach) is not None:
-            found = look(self._session)
-            rows_if_readable(self._session, "DETACH source")
-        if found is None:  # the instance may have ended
+            found, left = look(self._session), "DETACH source"
+        if rows_if_readable(self._session, left) is None:  # the instance has ended
             self.close()
         return found
 

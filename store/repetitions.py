@@ -248,14 +248,11 @@ def look_up(
     }
     for asked in (externals, replays, abouts):
         asked.pop(None, None)
+    lists = {"externals": list(externals), "semantics": list(abouts)}
+    asked_for = {name: values for name, values in lists.items() if values}
     rows = session.rows(
-        query("existing"),
-        {
-            "contents": [item.content_hash for item in batch],
-            "externals": list(externals),
-            "semantics": list(abouts),
-            "at": now,
-        },
+        query("existing", frozenset(asked_for)),
+        {"contents": [item.content_hash for item in batch], "at": now, **asked_for},
     )
     used = session.rows(query("replays"), {"replays": list(replays)}) if replays else []
     texts = _forgotten_texts(session, rows)

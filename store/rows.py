@@ -30,6 +30,7 @@ from .errors import InvalidField
 from .passages import divide
 from .records import NAMED, Kind, is_id
 from .times import parse_time
+from .wrong import told
 
 DEFAULT_PATH = "notes"
 MAX_CONTENT_CHARS = 4_000_000
@@ -46,7 +47,7 @@ LINE_FIELDS = frozenset(
     {
         "id", "version", "updated_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "superseded_from",
         "superseded_until", "deleted_at", "forgotten", "forgotten_hash", "number", "thread_id", "thread_agent_id",
-        "payload", "hashes",
+        "payload", "hashes", "far",
     }
 )  # fmt: skip
 """Fields that only a line of an export has."""
@@ -253,22 +254,21 @@ def check(record: Mapping[str, Any] | RecordIn, model: type[RecordIn] = RecordIn
     try:
         checked = model.model_validate(record)
     except ValidationError as error:
-        raise invalid(error) from error
+        raise invalid(error, model) from error
+    except InvalidField as error:
+        # What was given as `provenance` is kept in `source`; the line names what was given.
+        if error.field != "source" or "provenance" not in record or "source" in record:
+            raise
+        raise InvalidField(str(error).replace("source", "provenance"), field="provenance") from error
     if checked.kind in NAMED:
         raise InvalidField(f"kind: a {checked.kind} is made by a call of its own, not as a record", field="kind")
     return checked
 
 
-def invalid(error: ValidationError) -> InvalidField:
-    """A pydantic error as one line that names the field."""
-    first = error.errors(include_url=False)[0]
-    name = ".".join(str(part) for part in first["loc"] if isinstance(part, str)).split(".")[0] or "record"
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        message = "is not a known field"
-    elif first["type"] in ("too_long", "string_too_long"):
-        message = f"is longer than {first['ctx']['max_length']} characters: shorten it"
-    return InvalidField(message if message.startswith(f"{name}:") else f"{name}: {message}", field=name)
+def invalid(error: ValidationError, model: type[BaseModel]) -> InvalidField:
+    """The first fault that pydantic found in fields of a model, as one line that names the field."""
+    field, line = told(error.errors(include_url=False)[0], "record", model.model_fields)
+    return InvalidField(line, field=field)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,9 +23,9 @@ from . import blocks, writes
 from .aside import aside, identifier, identifiers, rows_if_readable
 from .attached import quoted
 from .duck import Row, Session, migrations, query
-from .errors import InvalidField, StoreFull
+from .errors import InvalidField
 from .exports import lines
-from .files import copy_private
+from .files import copy_private, not_written
 from .mending import Opened, fits, openable
 from .records import NAMED, id_of, kind_of
 from .reindex import ERASED
@@ -77,10 +78,10 @@ def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> It
     Raises InvalidField where there is no such file, StoreDamaged where nothing of it can be read, StoreFull where there
     is no room for the copy.
     """
-    if not os.path.isfile(path):
-        raise InvalidField(f"file: there is no file {os.path.basename(path)}: name the damaged store", field="file")
-    folder = tempfile.mkdtemp(prefix="context-packs-", dir=Path(os.path.realpath(path)).parent)
+    _assert_readable(path)
+    folder = ""
     try:
+        folder = tempfile.mkdtemp(prefix="context-packs-", dir=Path(os.path.realpath(path)).parent)
         copy = os.path.join(folder, "copy.duckdb")
         copy_private(path, copy)
         if os.path.exists(f"{path}.wal"):
@@ -101,9 +102,26 @@ def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> It
                 _rescue(source, session, opened.strict or bool(blanks), report, progress or _silent)
             yield from lines(session, None)
     except OSError as error:
-        raise StoreFull("salvage needs as much free room beside the file as the file has") from error
+        raise not_written(error, "salvage") from error
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _assert_readable(path: str) -> None:
+    """Raises InvalidField where there is no such file, or none that this user may read."""
+    name = os.path.basename(path)
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+        if regular:
+            with open(path, "rb"):
+                pass
+    except PermissionError as error:
+        raise InvalidField(f"file: {name} can not be read: make it and its folder readable", field="file") from error
+    except OSError:
+        regular = False
+    if not regular:
+        raise InvalidField(f"file: there is no file {name}: name the damaged store", field="file")
 
 
 def _silent(what: str, count: int) -> None:
@@ -303,6 +321,12 @@ def _rescue(source: _Source, target: Session, strict: bool, report: Salvaged, pr
         keys.update(row["key"] for row in kept)
         writes.insert(target, kept)
         progress("records", len(run))
+    for run in source.table("counters"):
+        found = [row for row in run.values() if row.get("name") and row.get("next_value")]
+        target.run(
+            "INSERT INTO counters SELECT unnest($names::VARCHAR[]), unnest($values::BIGINT[])",
+            {"names": [row["name"] for row in found], "values": [row["next_value"] for row in found]},
+        )
     for run in source.table("payloads"):
         for values in run.values():
             body = values.get("body")

@@ -44,7 +44,7 @@ def migrations() -> tuple[str, ...]:
 
 
 def refuse_unknown(cursor: Cursor) -> int:
-    """The schema version of the current database, 0 where it is empty; raises for one that is not ours or newer."""
+    """The schema version of the current database; raises for one that is not ours or newer."""
     found = _version(cursor)
     known = len(migrations())
     if found > known:
@@ -85,8 +85,6 @@ def _version(cursor: Cursor) -> int:
             "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
         ).fetchall()
     }
-    if not tables:
-        return 0
     if not tables >= _FIRST:
         raise StoreDamaged(NOT_OURS)
     if cursor.execute("SELECT name FROM pragma_table_info('meta')").fetchall() != [("name",), ("value",)]:

@@ -31,8 +31,8 @@ def checked(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, An
     for name in given:
         if name not in properties:
             known = ", ".join(properties)
-            shown = name if name.isidentifier() and name.isascii() and len(name) <= 40 else _shown(name)
-            raise InvalidField(f"{shown}: unknown argument; known are {known}", field=name)
+            shown = name if name.isidentifier() and name.isascii() and len(name) <= 40 else shown_value(name)
+            raise InvalidField(f"{shown}: unknown field; known are {known}", field=name)
     for name in schema.get("required", ()):
         if name not in given:
             raise InvalidField(f"{name}: is missing", field=name)
@@ -48,14 +48,14 @@ def _check(field: str, where: str, schema: Mapping[str, Any], value: object) -> 
     kinds = schema.get("type", ())
     kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if kinds and _kind(value) not in kinds:
-        raise refuse(f"{_shown(value)} is not {' or '.join(_WORDS[kind] for kind in kinds)}")
+        raise refuse(f"{shown_value(value)} is not {' or '.join(_WORDS[kind] for kind in kinds)}")
     if "enum" in schema and value not in schema["enum"]:
-        raise refuse(f"{_shown(value)} is not one of {', '.join(schema['enum'])}")
+        raise refuse(f"{shown_value(value)} is not one of {', '.join(schema['enum'])}")
     if isinstance(value, int):
         if value < schema.get("minimum", value):
-            raise refuse(f"{_shown(value)} is below {schema['minimum']}")
+            raise refuse(f"{shown_value(value)} is below {schema['minimum']}")
         if value > schema.get("maximum", value):
-            raise refuse(f"{_shown(value)} is above {schema['maximum']}")
+            raise refuse(f"{shown_value(value)} is above {schema['maximum']}")
     if isinstance(value, str) and schema.get("minLength") and not value.strip():
         raise refuse("is blank")
     if isinstance(value, list):
@@ -81,6 +81,7 @@ def _kind(value: object) -> str:
     return "null" if value is None else "object"
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """A value in the notation of JSON, as it may stand in one line."""
     text = ascii(value) if isinstance(value, str) else json.dumps(value, default=ascii)
     return text if len(text) <= 40 else f"{text[:37]}..."

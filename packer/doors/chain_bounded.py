@@ -64,7 +64,7 @@ def _events(packs: ContextPacks, one: str, cursor: str | None, most: int) -> Doc
 
 def _payload(packs: ContextPacks, one: str, cursor: str | None, most: int) -> Document:
     """As much of a payload as fits: text in UTF-8, else base64."""
-    if cursor is not None and not _BYTES.fullmatch(cursor):
+    if cursor and not _BYTES.fullmatch(cursor):
         raise InvalidField("cursor: is not one of a payload: give next_cursor as it came", field="cursor")
     start, length = int(cursor or 0), 6 * most
     while True:

@@ -126,15 +126,18 @@ def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         if path.exists():
-            raise InvalidField(f"out: {path.name} is there already: name another file", field="out")
+            raise InvalidField(f"out: {path.name} is there already: name another file, or remove it first", field="out")
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             for line in lines:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         draft.rename(path)
     except OSError as error:
-        raise InvalidField(f"out: can not write {path.name}: {error.strerror}", field="out") from error
+        raise InvalidField(
+            f"out: can not write {path.name}: {error.strerror}; name another file", field="out"
+        ) from error
     finally:
-        draft.unlink(missing_ok=True)
+        if os.path.exists(draft):  # not in a folder that may not even be looked into
+            draft.unlink()
 
 
 @click.command(cls=Command)

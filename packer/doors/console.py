@@ -173,6 +173,9 @@ def run(cli: click.Command, argv: list[str]) -> int:
         return state.fail(_refused(error))
     except ContextPacksError as error:
         return state.fail(error)
+    except PermissionError as error:  # of any file that a command was given
+        name = os.path.basename(os.fsdecode(error.filename)) if error.filename else "a file"
+        return state.fail(InvalidField(f"{name}: {error.strerror}; name another file", field="file"))
     except Exception as error:
         if sys.flags.dev_mode:
             raise

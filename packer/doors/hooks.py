@@ -180,11 +180,13 @@ def _answer(host: str, name: str, given: Mapping[str, Any], scope: str, store: s
 def _recalled(
     host: str, name: str, prompt: str, given: Mapping[str, Any], scope: str, store: str | None, agent: str | None
 ) -> str:
+    from context_packs.store.foreign import identity
+
     from ..profile import load_profile
     from ..service import ContextPacks, Settings
 
     store = store or Settings.from_environment().store
-    if not os.path.exists(store):
+    if identity(os.path.realpath(store)) is None:
         return ""  # nothing was ever remembered: make no file either
     limits = within(host, load_profile(PROFILE).defaults.model_dump(exclude_none=True))
     queries = [""]
@@ -347,6 +349,12 @@ def _keep(
     own imports it, and the hook returns at once.
     """
     transcript = os.path.expanduser(_text(given, "transcript_path"))
+    try:
+        os.stat(transcript)
+    except PermissionError as error:
+        raise InvalidField("transcript_path: can not be read: make it readable", field="transcript_path") from error
+    except (OSError, ValueError):
+        pass  # there is none: told below
     if not os.path.isfile(transcript):
         raise InvalidField("transcript_path: there is no such file", field="transcript_path")
     if not foreground:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from typing import Any
 
 from context_packs.store import strictjson
 
 from ..errors import InvalidField, row_for
+from .mcp_shape import misshapen
 
 NAME = "context-packs"
 VERSION = version(NAME)
@@ -125,24 +127,43 @@ def refusal(line: str) -> str | None:
     no id but a text or a whole number. A call with a repeated key is a tool error, which the model reads.
     """
     try:
-        message = strictjson.loads(line)
+        message = strictjson.loads(line, parse_constant=_no_number, parse_float=_finite)
     except strictjson.RepeatedKey as error:
-        return _repeated(json.loads(line), error)
+        return _at_fault(json.loads(line), f"{error}; give it once", error.key)
+    except _NoNumber as error:
+        message = json.loads(line)
+        field = _holder(message)
+        why = f"{error} is no number of JSON; give a finite number or null"
+        return _at_fault(message, why if field is None else f"{field}: {why}", field)
     except (ValueError, RecursionError):
         return _error(-32700, "the line is not JSON; send one message a line")
     if isinstance(message, list):
         return _error(-32600, "a batch is not taken; send one message a line")
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return _error(-32600, 'jsonrpc: the message is no object with "jsonrpc": "2.0"')
-    if "id" in message and _id(message) is None:
-        return _error(-32600, "id: is not a text or a whole number")
+    if not isinstance(message, dict):
+        return _error(
+            -32600, 'the message is no object; send {"jsonrpc": "2.0", "id": 1, "method": "ping"} or the like'
+        )
+    return _unlike_a_request(message)
+
+
+def _unlike_a_request(message: dict[str, Any]) -> str | None:
+    """The answer to an object that is no request, with its id where that can be read: somebody waits for it."""
+    one = _id(message)
+    if message.get("jsonrpc") != "2.0":
+        return _error(-32600, 'jsonrpc: is not "2.0"; send "jsonrpc": "2.0"', one)
+    if "id" in message and one is None:
+        return _error(-32600, "id: is not a text or a whole number; give one of both")
     if "method" not in message and ("result" in message or "error" in message):
         return None  # an answer to a request of the server
     if not isinstance(message.get("method"), str):
-        return _error(-32600, "method: is missing or no text")
-    if not isinstance(message.get("params", {}), dict):
-        return _error(-32602, "params: is no object", _id(message))
-    return None
+        return _error(-32600, "method: is missing or no text; give the name of a method, such as tools/call", one)
+    params = message.get("params", {})
+    if not isinstance(params, dict):
+        return _error(-32602, "params: is no object; give the parameters by name", one)
+    if one is None:
+        return None  # a notification, which has no answer
+    line = misshapen(message["method"], params)
+    return None if line is None else _error(-32602, line, one, {"field": line.partition(":")[0]})
 
 
 NO_UTF8 = "the line is not UTF-8; send JSON as UTF-8"
@@ -153,18 +174,46 @@ def parse_error(why: str) -> str:
     return _error(-32700, why)
 
 
-def _repeated(message: Any, error: strictjson.RepeatedKey) -> str:
-    line = f"{error}; give it once"
+def _at_fault(message: Any, line: str, field: str | None) -> str:
+    """The answer to JSON that is read in two ways or not at all; a call of a tool gets a tool error."""
     one = _id(message) if isinstance(message, dict) else None
     if one is None or message.get("method") != "tools/call":
         return _error(-32600, line, one)
-    told = {"code": row_for(InvalidField).mcp, "field": error.key}
+    told = {"code": row_for(InvalidField).mcp, **({"field": field} if field is not None else {})}
     result = {"content": [{"type": "text", "text": line}], "isError": True, "_meta": {f"{NAME}/error": told}}
     return json.dumps({"jsonrpc": "2.0", "id": one, "result": result})
 
 
-def _error(code: int, why: str, one: int | str | None = None) -> str:
-    return json.dumps({"jsonrpc": "2.0", "id": one, "error": {"code": code, "message": why}})
+def _holder(message: Any) -> str | None:
+    """The argument of a call that holds a number which JSON can not say."""
+    try:
+        arguments = message["params"]["arguments"].items()
+    except (LookupError, TypeError, AttributeError):
+        return None
+    for name, value in arguments:
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            return name if name.isidentifier() and name.isascii() and len(name) <= 40 else ascii(name)[:40]
+    return None
+
+
+class _NoNumber(ValueError):
+    """NaN, an infinity or a number beyond a double, which JSON can not say."""
+
+
+def _no_number(text: str) -> float:
+    raise _NoNumber(text[:40])
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if isfinite(number) else _no_number(text)
+
+
+def _error(code: int, why: str, one: int | str | None = None, data: dict[str, Any] | None = None) -> str:
+    error = {"code": code, "message": why, **({"data": data} if data else {})}
+    return json.dumps({"jsonrpc": "2.0", "id": one, "error": error})
 
 
 def _id(message: dict[str, Any]) -> int | str | None:

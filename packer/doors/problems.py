@@ -11,8 +11,11 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from context_packs.store.wrong import told
+
 from ..errors import ContextPacksError, InvalidField, StoreUnavailable, Unauthorized, row_for
 from ..tokens import well_formed
+from .arguments import shown_value
 from .bounded import compact
 
 
@@ -77,20 +80,11 @@ def _headers(error: ContextPacksError) -> dict[str, str] | None:
 
 
 def _invalid(error: RequestValidationError) -> Response:
-    """The first fault of a request, by name, in one line; values are not told again."""
+    """The first fault of a request in one line, in the words of the other doors."""
     first: Mapping[str, Any] = error.errors()[0]
-    where = [str(part) for part in first["loc"]]
-    place, names = where[0], where[1:]
-    name = ".".join(names) if names else place
-    kind = first["type"]
-    if kind == "missing":
-        why = "is missing"
-    elif kind == "extra_forbidden":
-        why = "unknown field"
-    else:
-        why = str(first["msg"]).removeprefix("Value error, ")
-        why = why[:1].lower() + why[1:]
-    return problem(422, f"{shown_name(name)}: {why}", row_for(InvalidField).mcp, name[:64])
+    place, *names = first["loc"]
+    field, line = told({**first, "loc": names}, str(place), show=shown_value)
+    return problem(422, line, row_for(InvalidField).mcp, field[:64])
 
 
 def shown_name(name: str) -> str:

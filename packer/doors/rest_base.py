@@ -24,14 +24,15 @@ from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from context_packs.store import access, strictjson
 from context_packs.store.base import Viewer
+from context_packs.store.records import NAMED, is_id, parse_name
 
-from ..errors import Forbidden, InvalidField, Unauthorized
+from ..errors import Forbidden, InvalidField, NotFound, Unauthorized
 from ..service import ContextPacks
 from .bounded import compact
 from .problems import Problem as Problem
@@ -195,6 +196,16 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        names = [part.alias or name for name, part in cls.model_fields.items()]
+        for name in value if isinstance(value, dict) else ():
+            if name not in names:
+                known = f"known are {', '.join(names)}" if names else "leave it out"
+                raise InvalidField(f"{shown_name(name)}: unknown field; {known}", field=name[:64])
+        return value
+
 
 class DoorRoute(APIRoute):
     """A route that asks who is calling first, takes no query parameter it does not know, and no body but JSON."""
@@ -204,11 +215,14 @@ class DoorRoute(APIRoute):
         scope = needed_scope(self)
         names = dict(_query_names(self.dependant))
         takes_json = self.body_field is not None
+        what = self.path.partition("/{id}")[0].rpartition("/")[2].removesuffix("s") if "/{id}" in self.path else ""
 
         async def handle(request: Request) -> Response:
             if scope is not None:
                 gate: Gate = request.app.state.gate
                 await gate.admit(request, scope)
+            if what:
+                _check_id(what, request.path_params["id"])
             if request.scope["query_string"]:
                 _check_query(request, names)
             if takes_json:
@@ -217,6 +231,14 @@ class DoorRoute(APIRoute):
             return await handler(request)
 
         return handle
+
+
+def _check_id(what: str, ref: str) -> None:
+    """Raises NotFound for an id that has a form which no id of its kind has: it names nothing, so it is unknown."""
+    named = what in NAMED
+    if not (parse_name(ref) == what if named else is_id(ref)):
+        field = f"{what}_id" if named else "id"
+        raise NotFound(f"{field}: there is no {what} {shown_name(ref)}", field=field)
 
 
 def _query_names(dependant: Dependant) -> Iterable[tuple[str, bool]]:

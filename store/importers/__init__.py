@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import InvalidField
-from .base import Importer, ImportOptions, ImportReport
+from .base import Importer, ImportOptions, ImportReport, unreadable
 from .chat import read_chat
 from .claude_code import read_claude_code
 from .jsonl import read_jsonl
@@ -38,9 +38,13 @@ def read(
     if importer is None:
         known = ", ".join(FORMATS)
         raise InvalidField(f"format: {format[:40]!r} is not known: use one of {known}", field="format")
-    if not source.exists():
+    try:
+        there, fit = source.exists(), source.is_file() or source.is_dir()
+    except OSError as error:  # its folder may not be looked into
+        raise unreadable(source, error) from error
+    if not there:
         raise InvalidField(f"{source.name!r}: there is no such file or folder; check the path", field="file")
-    if not (source.is_file() or source.is_dir()):
+    if not fit:
         raise InvalidField(f"{source.name!r}: is no regular file or folder; write it to a file first", field="file")
     options = options or ImportOptions()
     return _given_out(importer(source, options, report := report or ImportReport()), options, report)

@@ -85,6 +85,13 @@ def files(source: Path, suffixes: tuple[str, ...], report: ImportReport) -> list
     Names use `/` and are NFC, so that they are the same on every machine. Hidden files and folders, `node_modules` and
     symbolic links below the folder are left out; links are counted. Raises InvalidField where nothing can be read.
     """
+    try:
+        return _found(source, suffixes, report)
+    except OSError as error:
+        raise unreadable(source, error) from error
+
+
+def _found(source: Path, suffixes: tuple[str, ...], report: ImportReport) -> list[tuple[Path, str]]:
     if not source.is_dir():
         if not source.exists():
             raise InvalidField(f"{shown(source)}: there is no such file or folder; check the path", field="file")
@@ -126,7 +133,8 @@ def unreadable(path: Path, error: Exception) -> InvalidField:
         if isinstance(error, OSError) and error.strerror
         else "the compressed data ends early or is damaged"
     )
-    return InvalidField(f"{shown(path)}: can not be read ({why}); repair it or leave it out", field="file")
+    way = "make it and its folder readable" if isinstance(error, PermissionError) else "repair it or leave it out"
+    return InvalidField(f"{shown(path)}: can not be read ({why}); {way}", field="file")
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:

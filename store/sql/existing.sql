@@ -5,12 +5,13 @@ WITH wanted AS (
     WHERE r.deleted_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > $at)
         AND (r.superseded_at IS NULL OR r.superseded_from > $at OR r.superseded_until <= greatest($at, r.superseded_at))
         AND r.status <> 'completed'
-    UNION
-    SELECT r.vid FROM records r JOIN (SELECT unnest($externals::BIGINT[]) AS h) w ON r.external_hash = w.h
-    UNION
-    SELECT r.vid FROM records r JOIN (SELECT unnest($semantics::BIGINT[]) AS h) w ON r.semantic_hash = w.h
-    WHERE r.deleted_at IS NULL
-        AND (r.superseded_at IS NULL OR r.superseded_from > $at OR r.superseded_until <= greatest($at, r.superseded_at))
+    UNION -- if externals
+    SELECT r.vid FROM records r JOIN (SELECT unnest($externals::BIGINT[]) AS h) w ON r.external_hash = w.h -- if externals
+    UNION -- if semantics
+    SELECT r.vid FROM records r JOIN (SELECT unnest($semantics::BIGINT[]) AS h) w ON r.semantic_hash = w.h -- if semantics
+    WHERE r.deleted_at IS NULL -- if semantics
+        AND (r.superseded_at IS NULL OR r.superseded_from > $at -- if semantics
+            OR r.superseded_until <= greatest($at, r.superseded_at)) -- if semantics
 )
 SELECT r.key, r.vid, r.version, r.agent_id, r.team_id, r.scope, r.bucket, r.path, r.content_hash, r.external_id,
        r.created_at, r.expires_at, r.supersedes, r.superseded_by, r.superseded_at, r.deleted_at, r.forgotten,

@@ -1,5 +1,9 @@
 -- What contradicts itself in a store: a line and how often. Nothing where all is right.
-WITH versions AS (SELECT vid, key, version, passages FROM records), known AS (SELECT DISTINCT key FROM versions)
+WITH versions AS (SELECT vid, key, version, passages FROM records), known AS (SELECT DISTINCT key FROM versions),
+islands AS (SELECT list_position(['memory', 'episode'], split_part(name, ':', 2)) - 1 AS kind,
+        split_part(name, ':', 3)::BIGINT AS first, next_value AS past FROM counters WHERE name LIKE 'island:%'),
+counted AS (SELECT key % 16 AS kind, max(key // 16) AS last FROM known WHERE NOT EXISTS (SELECT 1 FROM islands
+        WHERE islands.kind = known.key % 16 AND known.key // 16 BETWEEN first AND past - 1) GROUP BY ALL)
 SELECT what, found FROM (
     SELECT 'records: two rows with one number' AS what, count(*) - count(DISTINCT vid) AS found FROM versions
     UNION ALL
@@ -12,7 +16,7 @@ SELECT what, found FROM (
     SELECT 'counters: numbers that would be given out again', (SELECT count(*) FROM counters c
         JOIN (VALUES ('memory', 0), ('episode', 1), ('thread', 2), ('worker', 3), ('trigger', 4)) k(name, kind)
             ON k.name = c.name
-        WHERE c.next_value <= (SELECT coalesce(max(key // 16), 0) FROM known WHERE key % 16 = k.kind))
+        WHERE c.next_value <= (SELECT coalesce(max(last), 0) FROM counted WHERE counted.kind = k.kind))
     UNION ALL
     SELECT 'counters: passages that would be numbered again', (SELECT count(*) FROM counters
         WHERE name = 'passage' AND next_value <= (SELECT coalesce(max(vid + passages), 0) FROM versions))

@@ -149,7 +149,7 @@ def test_annotations_say_what_a_tool_does_to_the_memory(door: Door) -> None:
         ("max_items", [8], "max_items: [8] is not a whole number"),
         ("query", "  ", "query: is blank"),
         ("query", 7, "query: 7 is not text"),
-        ("scope", "all", "scope: unknown argument; known are query, max_items, max_tokens"),
+        ("scope", "all", "scope: unknown field; known are query, max_items, max_tokens"),
     ],
 )
 def test_a_wrong_argument_is_refused_by_name(door: Door, name: str, value: Any, line: str) -> None:

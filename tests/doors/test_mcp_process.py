@@ -191,9 +191,9 @@ NO_MESSAGES = [
     (b'{"jsonrpc":"2.0","id":1,"method":"p\xe9ng"}', -32700, None),
     (b"[1]", -32600, None), (f"[{PING},{PING}]".encode(), -32600, None), (b"[]", -32600, None),
     (b"null", -32600, None), (b"7", -32600, None), (b'"ping"', -32600, None), (b"{}", -32600, None),
-    (PING.replace("2.0", "1.0").encode(), -32600, None), (PING.replace('"2.0"', "2.0").encode(), -32600, None),
-    (b'{"id":1,"method":"ping"}', -32600, None), (b'{"jsonrpc":"2.0","id":1}', -32600, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":5}', -32600, None),
+    (PING.replace("2.0", "1.0").encode(), -32600, 1), (PING.replace('"2.0"', "2.0").encode(), -32600, 1),
+    (b'{"id":1,"method":"ping"}', -32600, 1), (b'{"jsonrpc":"2.0","id":1}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":5}', -32600, 1),
     (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602, 1),
@@ -333,7 +333,9 @@ def test_c5_lone_surrogates_on_the_wire_are_repaired_and_told(store: Path, wires
     wire.send(
         b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"recall","arguments":{"query":"x","limit":NaN}}}'
     )
-    assert wire.answer()["result"]["content"][0]["text"] == "limit: NaN is not a whole number"
+    assert wire.answer()["result"]["content"][0]["text"] == (
+        "limit: NaN is no number of JSON; give a finite number or null"
+    )
     assert wire.end()[0] == 0
 
 

@@ -221,7 +221,7 @@ def test_a_change_is_a_version_under_the_same_id(served: Any) -> None:
 
 
 def test_forgetting_is_told_to_the_owner(served: Any) -> None:
-    """Forget by mode; then 410 for its owner, 404 for others and for unknown ids, 422 for malformed ones."""
+    """Forget by mode; then 410 for its owner, 404 for others and for unknown ids of any form."""
     client = served.client()
     for n in range(3):
         served.packs.remember(f"{DECISION} {n}", path=f"{n}")
@@ -233,7 +233,7 @@ def test_forgetting_is_told_to_the_owner(served: Any) -> None:
         assert answer.json() == told
     assert [client.get(f"/v1/memories/mem:{n}").status_code for n in (1, 2, 3, 9)] == [410, 410, 200, 404]
     assert client.get("/v1/memories/mem:3").json()["content"] == "[redacted]"
-    assert client.get("/v1/memories/none").status_code == 422
+    assert client.get("/v1/memories/none").status_code == 404
     assert client.post("/v1/memories/mem:1/forget").status_code == 410
     assert client.post("/v1/memories/mem:1/forget", headers={"Idempotency-Key": "f"}).status_code == 200
     assert served.client(agent="other").get("/v1/memories/mem:1").status_code == 404

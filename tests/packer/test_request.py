@@ -35,6 +35,13 @@ def test_defaults_are_those_of_the_contract() -> None:
     assert parse_request(query=" \n").restore
 
 
+KNOWN = (
+    "query, max_items, max_tokens, max_chars, profile, scope, bucket, team_id, path, memory_type, status, source, "
+    "owner_timezone, since, until, as_of, reference_time, threshold, time_order, temporal_axis_mode, query_mode, "
+    "prefer_working, hypothetical_answer, history, exclude_ids, exclude_contents, hops"
+)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -68,11 +75,11 @@ def test_defaults_are_those_of_the_contract() -> None:
         ({"bucket": 7}, "bucket: 7 is not text"),
         ({"history": "yes"}, "history: 'yes' is not true or false"),
         ({"exclude_contents": "one text"}, "exclude_contents: 'one text' is not a list"),
-        ({"exclude_contents": [1]}, "exclude_contents: 1 is not text"),
+        ({"exclude_contents": [1]}, "exclude_contents: entry 1: 1 is not text"),
         ({"exclude_ids": ["mem:1", "mem:01"]}, "exclude_ids: 'mem:01' is no id such as mem:1"),
         ({"exclude_ids": [" mem:1"]}, "exclude_ids: ' mem:1' is no id such as mem:1"),
-        ({"offset": 20}, "offset: unknown field"),
-        ({"\n\x00": 1}, "'\\n\\x00': unknown field"),
+        ({"offset": 20}, f"offset: unknown field; known are {KNOWN}"),
+        ({"\n\x00": 1}, f"'\\n\\x00': unknown field; known are {KNOWN}"),
         ({"since": "noon"}, f"since: 'noon' is no time; {WANTED}"),
         ({"since": "2026-03-02", "until": "2026-03-02"}, "since: must be before until"),
     ],

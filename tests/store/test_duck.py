@@ -165,6 +165,7 @@ def test_a_damaged_store_says_what_helps(folder: Path) -> None:
 def test_a_database_of_something_else_is_left_alone(folder: Path) -> None:
     """A DuckDB file with other tables or views, even with one called meta, is no store, and nothing is added to it."""
     statements = {
+        "nothing": "SELECT 1",
         "table": "CREATE TABLE trips (km INTEGER)",
         "view": "CREATE VIEW trips AS SELECT 1 AS km",
         "meta": "CREATE TABLE meta (km INTEGER)",
@@ -174,9 +175,11 @@ def test_a_database_of_something_else_is_left_alone(folder: Path) -> None:
     }
     for name, statement in statements.items():
         path = foreign(folder / f"{name}.db", statement)
+        before = path.read_bytes()
         refused(path, StoreDamaged, "the file is a DuckDB database but not a context-packs store: name another path")
+        assert path.read_bytes() == before
         with duckdb.connect(str(path)) as connection:
-            assert len(connection.execute("SHOW TABLES").fetchall()) == 1
+            assert len(connection.execute("SHOW TABLES").fetchall()) == (name != "nothing")
 
 
 def test_a_store_without_a_version_is_damaged(folder: Path) -> None:
@@ -303,6 +306,37 @@ def test_nothing_is_acknowledged_once_the_file_is_another(kit: Any, mode: Any, h
         assert kit.write(store, "after").id == "mem:2"
     else:
         assert not kit.path.exists()
+
+
+@pytest.mark.parametrize("mode", ["leased", "exclusive"])
+@pytest.mark.parametrize("how", ["cut off", "another store", "a backup of its own"])
+def test_a_store_that_is_overwritten_in_place_takes_nothing_more(kit: Any, mode: Any, how: str) -> None:
+    """Bytes that somebody else puts into the file, under the same inode, are noticed at once and never written over."""
+    store = kit.store(mode=mode)
+    kit.write(store, "before")
+    with store.duck.alone() as path:
+        backup = Path(path).read_bytes()
+    if how == "another store":
+        other = kit.store(kit.folder / "other.duckdb")
+        kit.write(other, "of the other")
+        other.close()
+        backup = (kit.folder / "other.duckdb").read_bytes()
+    kit.write(store, "since the backup")
+    with store.duck.alone():
+        pass  # folded in, so that the file differs from its backup
+    walk = store.export()
+    next(walk)  # an idle file would have been let go of
+    with open(kit.path, "r+b") as file:
+        file.truncate(0)
+        if how != "cut off":
+            file.write(backup)
+    message = r"^the store was overwritten while it was in use: nothing more goes into it; restore a backup$"
+    for work in (lambda: kit.write(store, "into nothing"), lambda: store.stats(kit.me)):
+        with pytest.raises(StoreUnavailable, match=message):
+            work()
+    walk.close()
+    store.close()
+    assert kit.path.read_bytes() == (b"" if how == "cut off" else backup)
 
 
 def test_a_write_whose_file_is_moved_meanwhile_is_not_answered(kit: Any) -> None:

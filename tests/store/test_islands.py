@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_packs.store.base import Viewer
+from context_packs.store.duck import query
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.numbers import FAR, Numbers
+from context_packs.store.salvage import Salvaged, salvage
 
 FAR_AWAY = [999_999_999_999_999, 10**15, 10**16 - 1, 10**9 + 3]
 
@@ -83,6 +85,47 @@ def test_events_of_a_store_that_counts_far_keep_their_order(kit: Any) -> None:
     copy.import_lines(packs.export_lines())
     copy.add_trigger(thread_id="thr_a", source="chat", payload="event 3", trigger_id="trg_e3")
     assert [one.id for one in copy.thread_events("thr_a").events] == ["trg_e0", "trg_e1", "trg_e2", "trg_e3"]
+
+
+@pytest.mark.parametrize(
+    ("history", "around"),
+    [
+        ([3, [10**9 + 4], 1], "export"),
+        ([3, [10**9 + 4], 2, [10**9 + 2], 1], "salvage"),
+        ([1, [10**9 + 20, 10**9 + 10], 30], "export"),
+        ([1, [10**15 + 5], [10**15 + 3], [10**15], 4], "export"),
+        ([2, [3 * 10**9], [10**9], 2, [2 * 10**9 - 1], 1], "export"),
+        ([[10**9, 2 * 10**9 - 1], [10**9 - 1], 5, [3 * 10**9], 2], "export"),
+    ],
+)
+def test_a_copy_goes_on_with_the_same_ids(kit: Any, history: list[Any], around: str) -> None:
+    """Whatever the order in which far ids came and others were given out, the copy counts as the store does; both are
+    sound."""
+    store, copy = kit.store(":memory:" if around == "export" else None), kit.store(":memory:")
+    for step in history:
+        if isinstance(step, int):
+            store.remember_many([{"content": f"{step} {n} {kit.clock.on(hours=1)}"} for n in range(step)], kit.me)
+        else:
+            store.import_lines([{"id": f"mem:{n}", "content": f"from far away {n}"} for n in step], kit.me)
+    lines = list(store.export()) if around == "export" else list(salvage(str(kit.path), Salvaged()))
+    copy.import_lines([json.loads(json.dumps(line)) for line in lines], kit.me)
+    assert list(copy.export()) == list(store.export())
+    later = [{"content": f"later {n}"} for n in range(40)]
+    given_out = [one.id for one in store.remember_many(later, kit.me)]
+    assert [one.id for one in copy.remember_many(later, kit.me)] == given_out
+    with store.duck.reading() as session:
+        assert session.rows(query("unlike")) == []
+
+
+def test_a_count_pushed_up_by_an_earlier_version_goes_on_in_a_copy(kit: Any) -> None:
+    """Numbers that were counted are no island, however far they lie from the ones before."""
+    store, copy = kit.store(), kit.store(kit.folder / "copy.duckdb")
+    kit.write(store, "one")
+    with store.duck.writing() as session:
+        session.run("UPDATE counters SET next_value = 1000000000000000 WHERE name = 'memory'")
+    kit.write(store, "two")
+    copied(store, copy, kit.me)
+    assert kit.write(copy, "three").id == kit.write(store, "three").id == "mem:1000000000000001"
 
 
 @settings(max_examples=15)

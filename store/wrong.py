@@ -1,0 +1,89 @@
+"""What is wrong with a value, in one line, from an error of pydantic: the same words at every door. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+_ID_OF = re.compile(r"\^?\(?(?:\?:)?(trg|thr|wkr)_")
+_PLAIN = {
+    "int_type": "is not a whole number",
+    "int_parsing": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "float_type": "is not a number",
+    "float_parsing": "is not a number",
+    "finite_number": "is not a number",
+    "string_type": "is not text",
+    "bool_type": "is not true or false",
+    "bool_parsing": "is not true or false",
+    "list_type": "is not a list",
+    "tuple_type": "is not a list",
+    "dict_type": "is not an object",
+    "model_type": "is not an object",
+    "model_attributes_type": "is not an object",
+}
+
+
+def shown(value: object) -> str:
+    """A value as it may stand in one line."""
+    text = ascii(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def told(
+    error: Mapping[str, Any],
+    nameless: str,
+    known: Iterable[str] = (),
+    show: Callable[[object], str] = shown,
+) -> tuple[str, str]:
+    """The field at fault and the line on it, which names the entry where the field is a list.
+
+    Args:
+        error: One of the errors of a `ValidationError`, its place counted from the field.
+        nameless: What a fault of the whole is told of.
+        known: Names of the fields that there are.
+        show: A value as it may stand in one line.
+    """
+    where = error["loc"]
+    field = str(where[0]) if where else nameless
+    entry = f"entry {where[1] + 1}: " if len(where) > 1 and isinstance(where[1], int) else ""
+    name = field if field.isidentifier() and field.isascii() and len(field) <= 40 else shown(field)
+    why = reason(error, known, show)
+    return field, why if why.startswith(f"{name}:") else f"{name}: {entry}{why}"
+
+
+def reason(error: Mapping[str, Any], known: Iterable[str] = (), show: Callable[[object], str] = shown) -> str:
+    """One line on what is wrong with one value; `known` are the names of the fields that may stand beside it."""
+    kind, limits = error["type"], error.get("ctx", {})
+    if kind in ("value_error", "missing"):
+        return "is missing" if kind == "missing" else str(error["msg"]).removeprefix("Value error, ")
+    value = show(error["input"])
+    if kind in _PLAIN:
+        return f"{value} {_PLAIN[kind]}"
+    match kind:
+        case "less_than_equal":
+            return f"{value} is above {_number(limits['le'])}"
+        case "greater_than_equal":
+            return f"{value} is below {_number(limits['ge'])}"
+        case "literal_error":
+            return f"{value} is not {limits['expected']}"
+        case "string_too_long":
+            return f"is longer than {limits['max_length']} characters: shorten it"
+        case "string_too_short":
+            return "is blank"
+        case "too_long":
+            return f"has more than {limits['max_length']} entries: give fewer"
+        case "too_short":
+            return f"has fewer than {limits['min_length']} entries: give more"
+        case "string_pattern_mismatch":
+            found = _ID_OF.match(limits["pattern"])
+            return f"{value} is not an id like {found[1]}_8f21" if found else f"{value} has another form than it takes"
+        case "extra_forbidden":
+            names = ", ".join(known)
+            return f"unknown field; known are {names}" if names else "unknown field; leave it out"
+    return str(error["msg"])
+
+
+def _number(limit: float) -> str:
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
