@@ -81,6 +81,20 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("dp.pt.", "[A-Za-z0-9]{40,}+", "api-key"),
     ("tfp_", rf"{_W}{{40,}}+", "api-key"),
     ("EZAK", "[A-Za-z0-9]{54}", "api-key"),
+    ("pat", rf"[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}", "api-key"),  # Airtable
+    ("oy2", rf"[a-z0-9]{{43}}{_END}", "api-key"),  # NuGet
+    ("CCIPAT_", "[A-Za-z0-9]{10,40}_[a-f0-9]{40}", "api-key"),
+    *((f"ph{c}_", "[A-Za-z0-9]{30,}+", "api-key") for c in "cxs"),
+    ("re_", rf"[A-Za-z0-9]{{6,12}}_[A-Za-z0-9]{{18,30}}{_END}", "api-key"),  # Resend
+    ("1//0", rf"{_W}{{30,}}+", "google-key"),
+    ("EAAA", rf"{_W}{{58,}}+", "api-key"),  # Square
+    ("secret_", rf"[A-Za-z0-9]{{43}}{_END}", "api-key"),  # Notion
+    ("fo1_", rf"{_W}{{40,}}+", "api-key"),
+    *((f"fm{n}_", r"[A-Za-z0-9+/=_,-]{40,}+", "api-key") for n in "12"),
+    ("duffel_live_", rf"{_W}{{40,}}+", "api-key"),
+    ("duffel_test_", rf"{_W}{{40,}}+", "api-key"),
+    ("AKID", rf"[A-Za-z0-9]{{32}}{_END}", "api-key"),  # Tencent
+    ("eyJrIjoi", r"[A-Za-z0-9+/_-]{40,}+={0,2}", "api-key"),  # Grafana, before service accounts
     ("FLWSECK-", r"[A-Za-z0-9-]{20,}+", "api-key"),
 )
 
@@ -92,6 +106,7 @@ LOOSE: tuple[tuple[str, str, str], ...] = (
     (".", r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_.-])",
      "discord-token"),
     ("-us", r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])", "api-key"),
+    ("-", r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])", "api-key"),  # Mailgun
     ("8Q~", r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])", "azure-key"),
     (".atlasv1.", r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}+", "api-key"),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from math import log2
 from typing import NamedTuple
 
+from .secret_phrases import PHRASES
 from .secret_shapes import LOOSE, SHAPES
 from .visible import HIDDEN
 
@@ -64,10 +65,13 @@ _NO_SECRETS = frozenset(("path", "domain", "expires", "max-age", "samesite", "la
 # One for one with ASCII: full-width forms and the letters and digits of mathematics. What is not shown is left out.
 _PLAIN = {
     code: plain
-    for code in (*range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800))
+    for code in (*range(0xFF01, 0xFF5F), *range(0x24B6, 0x24EA), *range(0x1D400, 0x1D800))
     if (plain := unicodedata.normalize("NFKC", chr(code))).isascii()
 }
-_DRESSED = re.compile(f"[\uff01-\uff5e\U0001d400-\U0001d7ff{HIDDEN}]")
+_DRESSED = re.compile(f"[\uff01-\uff5e\u24b6-\u24e9\U0001d400-\U0001d7ff{HIDDEN}]")
+# Cyrillic letters that look like Latin ones; read so only where a word mixes both.
+_ALIKE = str.maketrans("асеорхуіѕԁԝһАСЕОРХУІЅКМНТВ", "aceopxyisdwhACEOPXYISKMHTB")
+_MIXED = re.compile("[A-Za-z][асеорхуіѕԁԝһ]|[асеорхуіѕԁԝһ][A-Za-z]", re.IGNORECASE)
 _UNSEEN = re.compile(f"[{HIDDEN}]+")
 
 # The body may stand in a listing with line numbers, in quotes, or with its line ends written as \n.
@@ -104,6 +108,7 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _VALUE_END = re.compile(r"[!#%*+\-./0-:=?@A-Z^_a-z~]*+")
+_SAID_END = re.compile(r"[!#$%&*+\-./0-:=?@A-Z^_a-z~]*+")  # in a sentence no `&` ends a value, as it does in a URL
 _CHOSEN = (
     "pass",
     "pwd",
@@ -142,7 +147,8 @@ def mask(text: str) -> tuple[str, int]:
     `token`, `api-key`, `key`. A text without secrets comes back as the same object. Full-width letters and characters
     that are not shown hide nothing.
     """
-    spans = sorted(_undressed(text), key=lambda span: (span.start, -span.end))
+    found = [*_undressed(text), *(_undressed(text.translate(_ALIKE)) if _MIXED.search(text) else ())]
+    spans = sorted(found, key=lambda span: (span.start, -span.end))
     if not spans:
         return text, 0
     parts: list[str] = []
@@ -206,7 +212,22 @@ def _spans(text: str) -> Iterator[_Span]:
     if any(name in lower for name in ("curl", "sshpass", "mysql", "mariadb", "redis-cli")):
         yield from _options(text, lower)
     yield from _assigned(text, lower)
+    yield from _phrased(text, lower)
     yield from (_Span(*found.span(), "aws-key") for found in _AWS.finditer(text) if _is_mixed(found[0]))
+
+
+def _phrased(text: str, lower: str) -> Iterator[_Span]:
+    for phrase in PHRASES:
+        if phrase.needed not in lower:
+            continue
+        for found in phrase.pattern.finditer(text):
+            start, end = found.span("value")
+            if phrase.marked:
+                while end > start and text[end - 1] in ".,:;?)」»“":
+                    end -= 1
+            value = text[start:end]
+            if end > start and _is_given(value) and (not phrase.marked or _is_told(value)):
+                yield _Span(start, end, phrase.kind)
 
 
 def _options(text: str, lower: str) -> Iterator[_Span]:
@@ -260,7 +281,7 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
         tight = found["sep"] == "=" and text[name.start()].isupper()
         if _is_secret(key, text[start : min(end, start + 128)], quoted=group == "quoted", tight=tight):
             if group == "bare":
-                rest = _VALUE_END.match(text, end)
+                rest = (_SAID_END if found["said"] is not None else _VALUE_END).match(text, end)
                 end = rest.end() if rest else end
                 while end > start and text[end - 1] in ".,:?":  # the end of a sentence, not of the value
                     end -= 1

@@ -14,6 +14,8 @@ _RFC3339 = re.compile(
     re.ASCII,
 )
 _MILLISECONDS_FROM = 100_000_000_000
+_NEITHER = (253_402_300_800, 315_532_800_000)
+"""As seconds the years 10000 to 11968, which no date has; as milliseconds 1978 and 1979: sooner a mistake."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WANTED = "give RFC 3339 such as 2026-03-01T09:30:00Z, a date, or seconds since 1970"
 
@@ -36,7 +38,8 @@ def parse_time(value: object, field: str, zone: tzinfo = UTC) -> datetime:
 
     Taken: RFC 3339 text (section 5.6; also without seconds, or with a blank for the `T`); a bare date, which is its
     midnight; a text or `datetime` without an offset; a `date`; a number, seconds since 1970, or
-    milliseconds from 100,000,000,000 up (as seconds that would be the year 5138). Fractions finer than a microsecond
+    milliseconds from 100,000,000,000 up (as seconds that would be the year 5138), but for those of 1978 and 1979, which
+    would be seconds just beyond the year 9999. Fractions finer than a microsecond
     are cut off; a leap second `:60` is the first moment of the next minute. Refused: everything else.
     """
     if isinstance(value, datetime):
@@ -58,6 +61,8 @@ def parse_time(value: object, field: str, zone: tzinfo = UTC) -> datetime:
 
 def _from_number(value: int | float, field: str) -> datetime:
     if isinstance(value, float) and not math.isfinite(value):
+        raise _refused(value, field)
+    if _NEITHER[0] <= abs(value) < _NEITHER[1]:
         raise _refused(value, field)
     unit = "milliseconds" if abs(value) >= _MILLISECONDS_FROM else "seconds"
     try:

@@ -20,6 +20,7 @@ from .times import utc
 DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"
 DEFAULT_STATUS = "active"
+EXPIRED = "has expired already: is not shown"
 FORGOTTEN = "was forgotten earlier and stays so: give another id or key to store it anew"
 
 
@@ -69,7 +70,8 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                     keyed = replay is not None or record.external_id is not None
                     way = "revise it" if keyed else "forget it first to store it anew"
                     notes += (f"is stored already; not applied: {', '.join(ignored)}; {way}",)
-                old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
+                old, told = _replaced_again(session, fresh, record.supersedes, agent, viewer, same.key)
+                notes += told
                 olds = [] if old is None else [old]
                 if known.current(item, same):
                     olds += known.about(place, record.semantic_key)
@@ -98,6 +100,8 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
         later = created if created > moment and grown is None else None
         if later is not None:
             notes += (succession.FUTURE,)
+        if record.expires_at is not None and record.expires_at <= now:
+            notes += (EXPIRED,)
         old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
         if record.supersedes is not None and old is None:
             raise NotFound(f"supersedes: there is no record {record.supersedes}", field="supersedes")
@@ -166,6 +170,28 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
             {"vid": vid, "replay": replay, "hash": caller_hash(agent, replay)},
         )
     return results
+
+
+def _replaced_again(
+    session: Session, fresh: Mapping[int, str], ref: str | None, agent: str, viewer: Viewer, same: int
+) -> tuple[int | None, tuple[str, ...]]:
+    """What a repetition replaces, and what is told of that. Raises NotFound for an id that the agent never had: one
+    that was forgotten since is no error, as a request may come once more."""
+    old = _superseded_key(session, fresh, ref, agent, viewer)
+    if ref is None or old == same:
+        return None, ()
+    key = reads.own_key(session, ref, agent) if old is None else old
+    found = session.row(
+        "SELECT superseded_by, bucket FROM records WHERE key = $key AND agent_id = $agent AND valid_to IS NULL",
+        {"key": key, "agent": agent},
+    )
+    if old is None:
+        if found is None or not viewer.sees(found[1]):
+            raise NotFound(f"supersedes: there is no record {ref}", field="supersedes")
+        return None, (f"is stored already; {ref} was forgotten and is not replaced",)
+    if found is not None and found[0] is not None:
+        return old, () if found[0] == same else (f"is stored already; {ref} was replaced by another record before",)
+    return old, (f"is stored already; it replaces {ref} now",)
 
 
 def _superseded_key(
