@@ -32,7 +32,7 @@ def test_large_facts_of_an_older_store_are_left_out_and_named(served: Any) -> No
     rows = {row["id"]: row for row in found.json()["results"]}
     assert (rows[one]["source"], rows[one]["metadata"], rows[one]["left_out"]) == ({}, {}, ["source", "metadata"])
     assert rows["mem:1"]["metadata"] == {"day": 0} and "left_out" not in rows["mem:1"]
-    for route, body in (("/v1/recall", {"query": "harbour"}), ("/v1/get_contents", {"refs": [one, "mem:1"]})):
+    for route, body in (("/v1/recall", {"query": "harbour on day 1"}), ("/v1/get_contents", {"refs": [one, "mem:1"]})):
         told = client.post(route, json=body)
         assert len(told.content) < 50_000
         kept = {row["ref"]: row for row in told.json()["messages"]}
