@@ -314,7 +314,7 @@ class ContextPacks(Chained):
         return self._written(self._store.remember_batches, records, "records")
 
     def import_lines(self, lines: Iterable[Mapping[str, Any]]) -> list[Written]:
-        """Store lines of an export with the ids, versions, links and tombstones that they carry; results in order.
+        """Store lines of an export (dicts) with the ids, versions, links and tombstones they carry; results in order.
 
         Lines that are there already add nothing, lines without an id are records. Raises InvalidField, Conflict,
         NotFound.

@@ -16,6 +16,7 @@ from .errors import InvalidField
 from .records import PREFIX, Kind, is_id, parse_name
 from .rows import Key, Label, Prepared, RecordIn, header_of, invalid, prepare, repair, source_name
 from .times import parse_time
+from .visible import blank
 
 MAX_TEXT_CHARS = 1_000_000
 MAX_CITES = 1000
@@ -32,7 +33,7 @@ def _line(value: object) -> object:
 
 
 def _filled(value: str) -> str:
-    if not value.strip():
+    if blank(value):
         raise ValueError("is blank")
     return value
 

@@ -28,7 +28,10 @@ class Gone(NotFound):
 
 
 class Conflict(StoreError):
-    """An idempotency key came again with other content, or an import contradicts what is stored."""
+    """An idempotency key came again with other content, or an import contradicts what is stored; `ref` is the id of the
+    line at fault."""
+
+    ref: str | None = None
 
 
 class StoreUnavailable(StoreError):

@@ -160,7 +160,12 @@ def check_line(line: Mapping[str, Any]) -> LineIn:
     except ValidationError as error:
         raise invalid(error, LineIn) from error
     if checked.kind in NAMED and parse_name(checked.id) != checked.kind:
-        raise InvalidField(f"kind: {checked.id} is not of kind {checked.kind}", field="kind")
+        raise _wrong_kind(checked)
+    if checked.kind not in NAMED:
+        _key(checked)
+    for field in ("supersedes", "superseded_by"):
+        if getattr(checked, field) == checked.id:
+            raise InvalidField(f"{field}: {checked.id} names itself: leave the field out", field=field)
     return checked
 
 
@@ -263,11 +268,22 @@ class _There(NamedTuple):
 
 
 def _conflict(line: LineIn) -> Conflict:
-    return Conflict(f"id: {line.id} stands for something else here: import into an empty store", field="id")
+    conflict = Conflict(
+        f"id: {line.id} stands for something else here: import into an empty store, or leave the line out", field="id"
+    )
+    conflict.ref = line.id
+    return conflict
+
+
+def _wrong_kind(line: LineIn) -> InvalidField:
+    kind = parse_name(line.id) or (parse_id(line.id) or (line.kind,))[0]
+    return InvalidField(
+        f"kind: {line.id} is not of kind {line.kind}: give the kind {kind}, or another id", field="kind"
+    )
 
 
 def _key(line: LineIn) -> int:
     kind, n = parse_id(line.id) or ("", 0)
     if kind != line.kind:
-        raise InvalidField(f"kind: {line.id} is not of kind {line.kind}", field="kind")
+        raise _wrong_kind(line)
     return key_of(kind, n)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from . import postings, writes
 from .base import Viewer
 from .duck import Duck
-from .errors import StoreError
+from .errors import Conflict, StoreError
 from .exports import check_line, take_in
 from .exports_chain import check_link, take_links
-from .records import Written
+from .records import Placed, Written
 from .rows import LINE_FIELDS, broken, check, prepare
 
 MOST = 1000  # records of one transaction while nobody waits for the file
@@ -58,12 +59,24 @@ def import_batches(
             yield written
         else:
             checked = [check_line(line) for line in batch]
-            with duck.writing() as session:
+            with _placed(batch), duck.writing() as session:
                 written = take_in(session, checked, viewer, clock())
                 due = postings.merge_is_due(session)
                 pace.look()
             _sort_more(duck, due)
             yield written
+
+
+@contextmanager
+def _placed(batch: list[Mapping[str, Any]]) -> Iterator[None]:
+    """Say of a line that contradicts the store in which file and line it stands."""
+    try:
+        yield
+    except Conflict as error:
+        where = next((line.where for line in batch if isinstance(line, Placed) and line.get("id") == error.ref), "")
+        if not where:
+            raise
+        raise Conflict(f"{where}: {error}", field=error.field) from error
 
 
 def _remember(

@@ -29,6 +29,12 @@ _NAME = re.compile(r"(trg|thr|wkr)_[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _ERASED = re.compile(r"(trg|thr|wkr)_erased\.([0-9a-f]{16})")
 
 
+class Placed(dict[str, Any]):
+    """A line of a file; `where` says which."""
+
+    where = ""
+
+
 def format_id(kind: str, n: int) -> str:
     """`("memory", 7)` → `"mem:7"`."""
     return f"{PREFIX[kind]}:{n}"

@@ -30,6 +30,7 @@ from .errors import InvalidField
 from .passages import divide
 from .records import NAMED, Kind, is_id
 from .times import parse_time
+from .visible import blank, visible
 from .wrong import told
 
 DEFAULT_PATH = "notes"
@@ -66,6 +67,9 @@ def _label(value: object) -> object:
     found = _FORBIDDEN.search(value)
     if found:
         raise ValueError(f"contains {found[0]!r}: use one line without | and control characters")
+    if not value.isascii() and visible(value) != value:
+        hidden = next((c for c in value if c not in visible(value)), "\u200d")
+        raise ValueError(f"contains U+{ord(hidden):04X}, which is not shown: leave it out")
     return value
 
 
@@ -186,7 +190,7 @@ class RecordIn(BaseModel):
     @field_validator("content")
     @classmethod
     def _not_blank(cls, value: str) -> str:
-        if not value.strip():
+        if blank(value):
             raise ValueError("is blank: give the text to remember")
         return value
 

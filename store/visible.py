@@ -12,7 +12,7 @@ import re
 
 HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _CONTROLS = r"\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"
 _BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85"
@@ -46,6 +46,11 @@ def visible(text: str) -> str:
     if not text.isascii():
         text = _RUN.sub(_kept, text)
     return _BREAK.sub("\n", _CONTROL.sub("\ufffd", text))
+
+
+def blank(text: str) -> bool:
+    """Whether nothing of a text is shown."""
+    return not any(c.isascii() and c.isalnum() for c in text[:200]) and not visible(text).strip()
 
 
 def _kept(run: re.Match[str]) -> str:

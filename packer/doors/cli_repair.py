@@ -25,8 +25,8 @@ _MOST = 50  # losses that are told one by one
 
 
 def by_part(advance: Callable[[int], None]) -> Callable[[str, int], None]:
-    """Progress that is told by table, as one count."""
-    return lambda _, count: advance(count)
+    """Progress that is told by table, as one count of records."""
+    return lambda table, count: advance(count) if table == "records" else None
 
 
 @click.command(cls=Command)
@@ -50,7 +50,7 @@ def backup(state: Globals, /, file: str, force: bool) -> None:
 
 def compacted(state: Globals, packs: ContextPacks) -> Compacted:
     """Write an open store anew, with progress on stderr."""
-    with progress("compacting", state, "rows") as advance:
+    with progress("compacting", state) as advance:
         return packs.compact(by_part(advance))
 
 
@@ -76,7 +76,7 @@ def reindex(state: Globals, /) -> None:
 
     Others wait meanwhile. Vectors of records that are divided otherwise now are pending again: `embed` makes them.
     """
-    with state.open() as packs, progress("indexing", state, "rows") as advance:
+    with state.open() as packs, progress("indexing", state) as advance:
         done = packs.reindex(by_part(advance))
     if state.json:
         say_json({"before": done.before, "after": done.after})
@@ -99,7 +99,7 @@ def salvage(state: Globals, /, file: str, out: str) -> int:
     if not out.strip() or not file.strip():
         raise InvalidField("file: is blank: name the damaged store and the file to write", field="file")
     report = Salvaged()
-    with progress("salvaging", state, "rows") as advance:
+    with progress("salvaging", state) as advance:
         lines = read(as_path(file), report, by_part(advance))
         if out == "-":
             for line in lines:
@@ -147,7 +147,7 @@ def doctor(state: Globals, /, full: bool) -> int:
     """Check the installation and the store, for reading and writing; fails where something is wrong."""
     from .checks import examine
 
-    with progress("checking", state, "parts") as advance:
+    with progress("checking", state) as advance:
         findings, worst = examine(state.open, by_part(advance) if full else None)
     if state.json:
         say_json({"ok": not worst, "checks": findings})

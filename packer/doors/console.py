@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ class Globals:
             if value is not None and not value.strip():
                 raise InvalidField(f"{name}: is blank", field=name)
         store = None if self.store is None else as_path(self.store)
+        if store == ":memory:":
+            self.note("note: the store is in memory only: it is gone when this command ends")
         return ContextPacks.open(store, self.agent, mode=mode, quick_start=mode == "shared")
 
     def note(self, text: str) -> None:
@@ -225,16 +228,23 @@ def standard_input() -> str:
 
 @contextmanager
 def progress(what: str, state: Globals, unit: str = "records") -> Iterator[Callable[[int], None]]:
-    """A counter on stderr for long work: a bar on a terminal, a line a step elsewhere, nothing with --quiet."""
+    """A counter on stderr for long work: a bar on a terminal, elsewhere a line a second at most, none with --quiet."""
     if state.quiet or not sys.stderr.isatty():
-        done = 0
+        done = told = 0
+        last = time.monotonic()
 
         def advance(count: int) -> None:
-            nonlocal done
+            nonlocal done, told, last
             done += count
-            state.note(f"{what}: {done} {unit}")
+            if time.monotonic() - last >= 1:
+                last, told = time.monotonic(), done
+                state.note(f"{what}: {done} {unit}")
 
-        yield advance
+        try:
+            yield advance
+        finally:
+            if done > told:
+                state.note(f"{what}: {done} {unit}")
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

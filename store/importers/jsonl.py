@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import InvalidField
 from ..exports import LineIn, check_line
 from ..exports_chain import check_link
+from ..records import Placed
 from ..rows import LINE_FIELDS, RecordIn, check
 from ..strictjson import loads
 from .base import ImportOptions, ImportReport, clean, files, lines, shown
@@ -26,7 +27,10 @@ def read_jsonl(source: Path, options: ImportOptions, report: ImportReport) -> It
     for path, _ in files(source, (".jsonl", ".jsonl.gz"), report):
         for number, raw, _ in lines(path):
             if raw:
-                yield _record(raw, f"{shown(path)}, line {number}", options, report)
+                where = f"{shown(path)}, line {number}"
+                record = Placed(_record(raw, where, options, report))
+                record.where = where
+                yield record
 
 
 def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport) -> dict[str, Any]:
@@ -36,6 +40,8 @@ def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport
         raise InvalidField(f"{where}: is not UTF-8; save the file as UTF-8", field="line") from error
     except (ValueError, RecursionError) as error:
         why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        if isinstance(error, RecursionError):
+            why = "lists and objects are nested too deeply"
         raise InvalidField(f"{where}: is not JSON ({why}); write one object a line", field="line") from error
     if not isinstance(line, dict):
         raise InvalidField(f'{where}: is not an object; write {{"content": "…"}}', field="line")
