@@ -38,7 +38,7 @@ def test_defaults_are_those_of_the_contract() -> None:
 KNOWN = (
     "query, max_items, max_tokens, max_chars, profile, scope, bucket, team_id, path, memory_type, status, source, "
     "owner_timezone, since, until, as_of, reference_time, threshold, time_order, temporal_axis_mode, query_mode, "
-    "prefer_working, hypothetical_answer, history, exclude_ids, exclude_contents, hops"
+    "prefer_working, hypothetical_answer, history, exclude_ids, exclude_contents, hops, fill"
 )
 
 
