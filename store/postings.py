@@ -14,7 +14,7 @@ from .rows import Prepared
 # so that the work of merging stays a constant factor of the work of writing.
 TAIL_ROWS = 1_000_000
 TAIL_SHARE = 0.25
-MERGE_ROWS = 500_000  # rows sorted in one transaction: bounds memory, and how long others wait for the file
+MERGE_ROWS = 200_000  # rows sorted in one transaction: bounds memory, and how long others wait for the file
 
 
 def append(session: Session, slots: Sequence[tuple[int, Prepared]]) -> None:

@@ -58,6 +58,8 @@ def reason(error: Mapping[str, Any], known: Iterable[str] = (), show: Callable[[
     kind, limits = error["type"], error.get("ctx", {})
     if kind in ("value_error", "missing"):
         return "is missing" if kind == "missing" else str(error["msg"]).removeprefix("Value error, ")
+    if isinstance(error["input"], str) and kind in ("too_long", "too_short"):
+        kind = f"string_{kind}"  # a text that was checked before its length is
     value = show(error["input"])
     if kind in _PLAIN:
         return f"{value} {_PLAIN[kind]}"

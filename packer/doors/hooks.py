@@ -51,7 +51,7 @@ EVENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 """Hosts, the events that are answered for each, and the host's own names of them."""
 
 GENERAL = "private"  # the scope of a record that was saved without one
-WAIT = 1.0  # seconds that an answer waits for its turn with the store; an import waits as long as any write
+WAIT = 2.0  # seconds that an answer waits for its turn with the store; an import waits as long as any write
 PROFILE = "session_start"
 TAIL_BYTES = 65_536  # of a transcript that are searched for the running task
 QUERY_CHARS = 4_000  # of a prompt that are searched with: its two ends, pasted text stands between them
