@@ -30,7 +30,7 @@ from .errors import InvalidField
 from .passages import divide
 from .records import NAMED, Kind, is_id
 from .times import parse_time
-from .visible import blank, visible
+from .visible import blank
 from .wrong import told
 
 DEFAULT_PATH = "notes"
@@ -67,9 +67,8 @@ def _label(value: object) -> object:
     found = _FORBIDDEN.search(value)
     if found:
         raise ValueError(f"contains {found[0]!r}: use one line without | and control characters")
-    if not value.isascii() and visible(value) != value:
-        hidden = next((c for c in value if c not in visible(value)), "\u200d")
-        raise ValueError(f"contains U+{ord(hidden):04X}, which is not shown: leave it out")
+    if value and blank(value):
+        raise ValueError("holds nothing that is shown: give it letters, or leave it out")
     return value
 
 

@@ -58,7 +58,7 @@ def test_every_write_route_has_the_limit(served: Any) -> None:
     one = served.client().post("/v1/remember", json={"content": "a"}).json()["id"]
     for method, route, body, field in (
         ("POST", "/v1/remember", {"content": "b", "metadata": large}, "metadata"),
-        ("POST", "/v1/remember", {"content": "b", "provenance": large}, "source"),
+        ("POST", "/v1/remember", {"content": "b", "provenance": large}, "provenance"),
         ("PATCH", f"/v1/memories/{one}", {"metadata": large}, "metadata"),
         ("POST", f"/v1/memories/{one}/usage", {"metadata": large}, "metadata"),
         ("POST", "/v1/timeline/events", {"content": "b", "metadata": large}, "metadata"),
