@@ -91,18 +91,19 @@ def test_the_evidence_bench_finds_the_evidence_of_small_chats(chats: Path) -> No
     """Evidence, corrected evidence and silence are counted as documented; unusable questions are left out."""
     pytest.importorskip("retainkit")
     printed, numbers = bench("evidence", "--data", chats, "--by-category", "--json", chats / "out.json")
-    shares = numbers["locomo"]["shares"]
+    shares, chosen = numbers["locomo"]["rendered"], numbers["locomo"]["selection"]
     assert numbers["locomo"]["questions"] == {"kind-1": 1, "kind-4": 1}
     assert numbers["locomo"]["unusable"] == 1
-    assert shares["context-packs, rendered"]["all@512"] == 1.0
-    assert shares["context-packs, selection"]["kind-1@4096"] == 1.0
-    assert shares["oracle, selection"]["all@512"] == 1.0
-    assert numbers["beam100k"]["shares"]["context-packs, rendered"]["information_extraction@512"] == 1.0
+    for fill in ("budget", "relevant"):
+        assert [shares[fill]["shares"][f"{verdict}@512"] for verdict in ("any", "key", "whole")] == [1.0, 1.0, 1.0]
+    assert chosen["context-packs"]["kind-1@4096"] == 1.0
+    assert chosen["oracle"]["all@512"] == 1.0
+    assert numbers["beam100k"]["rendered"]["budget"]["shares"]["any@512"] == 1.0
     silence = {(row["memory"], row["asked"]): (row["silent"], row["questions"]) for row in numbers["silence"]}
     assert silence["locomo", "own questions (lost)"] == (0, 2)
     assert silence["locomo", "questions of beam100k"] == (1, 1)
     assert silence["beam100k", "own questions without an answer"] == (1, 1)
-    assert "| context-packs, rendered " in printed
+    assert "| rendered, % of questions (95 % interval) " in printed
     assert "Machine: " in printed
 
 

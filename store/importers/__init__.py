@@ -55,9 +55,6 @@ def _given_out(
 ) -> Iterator[dict[str, Any]]:
     defaults = {name: value for name in _DEFAULTS if (value := getattr(options, name)) is not None}
     for record in records:
-        if isinstance(text := record.get("content"), str) and not any(map(str.isalnum, text)) and "id" not in record:
-            report.skip("text without a letter or digit")
-            continue
         if defaults and "id" not in record:
             record = {**defaults, **record}
         report.read += 1

@@ -128,7 +128,7 @@ def _left_out(line: Mapping[str, Any], report: ImportReport) -> bool:
         report.skip("side chain")
     elif line.get("isMeta") is True:
         report.skip("meta line")
-    elif kind in ("user", "assistant", "summary") or kind in _TITLES:
+    elif isinstance(kind, str) and (kind in ("user", "assistant", "summary") or kind in _TITLES):
         return False
     else:
         report.skip(f"line of type {kind}" if isinstance(kind, str) and _TYPE_NAME.fullmatch(kind) else "unknown line")

@@ -48,7 +48,7 @@ def test_bytes_are_counted_not_characters(kit: Any) -> None:
 def test_provenance_and_numbers_count_where_they_are_kept(kit: Any) -> None:
     """What is folded into source and metadata counts there."""
     packs = kit.packs()
-    refused(lambda: packs.remember("a", provenance=facts(MOST + 1)), "source")
+    refused(lambda: packs.remember("a", provenance=facts(MOST + 1)), "provenance")
     refused(lambda: packs.remember("b", source=facts(MOST - 20), provenance={"host": "x" * 30}), "source")
 
 

@@ -510,7 +510,8 @@ def test_a_store_of_the_first_schema_is_migrated_in_place(kit: Any, monkeypatch:
     lines = list(store.export())
     kit.age(store, 1, monkeypatch)
     store = kit.store()
-    assert store.stats(kit.me) | {"bytes": 0} == facts | {"bytes": 0}
+    # Its index was made by an older analyser.
+    assert store.stats(kit.me) | {"bytes": 0} == facts | {"bytes": 0, "reindex_due": True}
     assert list(store.export()) == lines
     assert kit.find(store, "automobile") == ["mem:2"]
     assert kit.write(store, "The fifth.").id == "mem:5"
