@@ -136,7 +136,8 @@ def unit(vectors: object, count: int, dimensions: int) -> Vectors:
         raise ValueError(f"gave an array of shape {found.shape} where {(count, dimensions)} was due")
     if not np.isfinite(found).all():
         raise ValueError("gave a number that is not finite")
-    length = np.linalg.norm(found, axis=1, keepdims=True)
+    # In float64: squares of numbers near the least float32 would be 0, and the vector neither of length 1 nor 0.
+    length = np.linalg.norm(found.astype(np.float64), axis=1, keepdims=True)
     return (found / np.where(length > 0, length, 1)).astype(np.float32)
 
 

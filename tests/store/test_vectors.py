@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -600,6 +600,8 @@ def test_a_cosine_is_within_half_a_hundredth(kit: Any) -> None:
     assert (vid == 0).sum() == len(vectors.BACKGROUND)
 
 
+@example(np.array([1.1754944e-38], dtype=np.float32))
+@example(np.array([1e-45, -1e-45], dtype=np.float32))
 @given(arrays.arrays(np.float32, st.integers(1, 3072), elements=floats))
 def test_dot_products_are_exact(given: Vectors) -> None:
     """Whole numbers small enough that float32 holds every sum with int8, and a question that is off by little."""
