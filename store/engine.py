@@ -126,25 +126,29 @@ class Engine:
 
         The attached one takes no more users then; all that was written stands in it once the last has let go.
         """
-        file = self._files.get(path)
-        if file is None:
-            return
-        moved = identity(path) != file.identity
-        if not moved and not self._is_overwritten(file):
-            return
+        with self._changed:  # where files are detached too: a descriptor that is closed may be another file's by now
+            file = self._files.get(path)
+            if file is None or path in self._busy:  # whoever uses it alone may exchange the file
+                return
+            moved = identity(path) != file.identity
+            if not moved and not self._is_overwritten(file):
+                return
+        if not moved:
+            # A writer of this process may just be folding the log in, which changes the head as well: wait for it.
+            with self.turns(path).writing, self._changed:
+                if file.gone or not self._is_overwritten(file):
+                    return
+                file.overwritten = True
         with self._changed:
             file.stale = True
             if file.users == file.pins and not file.gone:
                 self._let_go(file)
         raise StoreUnavailable(MOVED if moved else OVERWRITTEN)
 
-    def _is_overwritten(self, file: File) -> bool:
+    @staticmethod
+    def _is_overwritten(file: File) -> bool:
         """Whether somebody else wrote into the file while it is attached: copied a backup over it, or cut it off."""
-        if file.overwritten or file.gone or head_of(file) == file.head:
-            return file.overwritten
-        with self.turns(file.path).writing:  # a writer of this process may be folding the log in just now
-            file.overwritten = not file.gone and head_of(file) != file.head
-        return file.overwritten
+        return file.overwritten or (file.descriptor >= 0 and head_of(file) != file.head)
 
     def after_commit(self, file: File) -> None:
         """Give the log, which DuckDB makes readable for all, the rights of the store, and fold a long one in."""
@@ -350,6 +354,7 @@ class Engine:
             self._attach_open(file)
         except BaseException:
             os.close(file.descriptor)
+            file.descriptor = -1
             raise
         file.head = head_of(file)
 
@@ -429,6 +434,7 @@ class Engine:
                 raise mapped(error, file.path) from error
             finally:
                 os.close(file.descriptor)
+                file.descriptor = -1
         self._stamps[file.path] = stamp(file.path)
 
     def after_fork(self) -> None:

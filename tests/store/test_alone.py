@@ -163,3 +163,21 @@ def test_who_writes_much_gives_way_to_who_waits(kit: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(store.duck, "is_wanted", lambda: wanted.pop(0) if wanted else False)
     sizes = [len(batch) for batch in store.remember_batches(({"content": f"line {n}"} for n in range(2000)), kit.me)]
     assert sizes == [250, 500, 1000, 64, 64, 122]
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_a_read_of_another_thread_waits_until_the_file_is_back(kit: Any, exchanged: bool) -> None:
+    """The bytes may be exchanged meanwhile; the thread never looks at a descriptor that is closed."""
+    store = kit.store(mode="exclusive")
+    kit.write(store, "first")
+    answers: list[Any] = []
+    reader = threading.Thread(target=lambda: answers.append(set(store.fetch(["mem:1"], kit.me))))
+    with store.duck.alone() as path:
+        if exchanged:
+            shutil.copyfile(path, path + ".copy")
+            os.replace(path + ".copy", path)
+        reader.start()
+        reader.join(0.2)
+        assert reader.is_alive() and not answers
+    reader.join(10)
+    assert answers == [{"mem:1"}]
