@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from context_packs.store.base import Store, Viewer
+from context_packs.store.protocol import Store
 from context_packs.store.records import Written
+from context_packs.store.values import Viewer
 
 from .secrecy import guarded
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from context_packs.store.base import Candidates, Hit
+from context_packs.store.values import Candidates, Hit
 
 
 @dataclass(frozen=True, slots=True)

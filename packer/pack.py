@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from context_packs.store.base import Candidates
 from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
+from context_packs.store.values import Candidates
 from context_packs.store.visible import visible
 
 from .fit import BLANK_LINE, Selection, fit, shorter, shown_of

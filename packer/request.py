@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
-from context_packs.store.base import Filters, TimeAxis
 from context_packs.store.errors import InvalidField
 from context_packs.store.records import is_id
 from context_packs.store.times import parse_time, parse_zone
+from context_packs.store.values import Filters, TimeAxis
 from context_packs.store.wrong import shown, told
 
 from .tokens import well_formed

@@ -16,13 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from context_packs.store.base import Candidates, Store, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.embedders import Embedder
 from context_packs.store.embedders import embedder as named_embedder
 from context_packs.store.errors import InvalidField
+from context_packs.store.protocol import Store
 from context_packs.store.records import Record, Written, is_id, parse_id
+from context_packs.store.values import Candidates, Viewer
 
 from .chained import Chained
 from .pack import Pack, build

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import InvalidField, NotFound
 from context_packs.store.records import Record, Written
 from context_packs.store.rows import MAX_FACTS_BYTES, MAX_LABEL_CHARS, MAX_SNAPSHOT_BYTES, SNAPSHOT, facts_size
 from context_packs.store.times import parse_time
+from context_packs.store.values import Viewer
 
 STATE, EVENT, REMINDER, USAGE = "state", "timeline_event", "reminder", "usage"
 """Types of the records."""

@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from . import audit
-from .base import Viewer
 from .duck import Duck, Row, query
 from .errors import Conflict, InvalidField, NotFound, StoreMissing
 from .times import parse_time, utc
+from .values import Viewer
 
 SCOPES = ("memory:read", "memory:write", "memory:admin", "memory:temporary:read")
 """What a token may be allowed. None implies another: an administrator reads no memories unless told so."""

@@ -17,7 +17,6 @@ import numpy as np
 from . import ordering, reads, walk
 from .analyzer import query_terms, speaker_name, term_key
 from .asked import Asked, read_query
-from .base import Candidate, Candidates, Filters, Hit, Viewer
 from .duck import Session, query
 from .duplicates import fold, signature_of
 from .evidence import Details, gather
@@ -31,6 +30,7 @@ from .series import ENDS, series
 from .signals import dated
 from .times import parse_zone
 from .transcript import shown_first, talk_first
+from .values import Candidate, Candidates, Filters, Hit, Viewer
 from .worth import hits_of
 
 if TYPE_CHECKING:

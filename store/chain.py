@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from . import chain_index, chain_reads, chain_triggers, chain_writes, reads
-from .base import Viewer
 from .chain_index import Threads
 from .chain_input import Arrival, ReportIn, ThreadChanges, ThreadIn, TriggerIn, WorkerIn, arrival, checked
 from .chain_reads import Events, Link, Neighbour, Payload, Thread, Trigger, Worker
@@ -18,6 +17,7 @@ from .duck import Duck, Session
 from .errors import InvalidField
 from .gathering import Gathering
 from .records import Kind, Written, is_id
+from .values import Viewer
 
 __all__ = ["Chain", "Events", "Link", "Neighbour", "Payload", "Thread", "Trigger", "Worker"]
 

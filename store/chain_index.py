@@ -7,10 +7,10 @@ from datetime import datetime
 from hashlib import sha256
 
 from . import reads
-from .base import Viewer
 from .cursor import make_cursor, read_cursor
 from .duck import Session
 from .errors import InvalidField
+from .values import Viewer
 
 MAX_THREADS = 200
 """Threads of one page."""

@@ -10,12 +10,12 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from .base import Viewer
 from .chain_text import MAX_SUMMARY_CHARS, one_line, payload_of, readable, summary_of, value_of
 from .errors import InvalidField
 from .records import PREFIX, Kind, is_id, parse_name
 from .rows import Key, Label, Prepared, RecordIn, header_of, invalid, prepare, repair, source_name
 from .times import parse_time
+from .values import Viewer
 from .visible import blank
 
 MAX_TEXT_CHARS = 1_000_000

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from . import reads
-from .base import Viewer
 from .chain_writes import OWNS
 from .cursor import make_cursor, read_cursor
 from .duck import Row, Session, query
 from .errors import Conflict, InvalidField, NotFound
 from .records import PREFIX, Kind, Record, id_of, kind_of, name_hash, parse_name
 from .rows import source_name
+from .values import Viewer
 
 INLINE_BYTES = 2_000
 """Bytes of a payload that come with its trigger; a larger one is read for itself."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from . import reads
-from .base import Viewer
 from .chain_input import Arrival, placed
 from .chain_writes import Batch, Known, Spot, by_name, external, spots, taken
 from .duck import Session
 from .errors import Conflict, Gone, StoreError
 from .records import Written
+from .values import Viewer
 
 
 @dataclass(slots=True)

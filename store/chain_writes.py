@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from . import postings, reads, writes
-from .base import Viewer
 from .chain_input import (
     ReportIn,
     ThreadChanges,
@@ -25,6 +24,7 @@ from .records import PREFIX, Kind, Record, Written, key_of, made_name, name_hash
 from .repetitions import caller_hash
 from .rows import Prepared, prepare
 from .times import utc
+from .values import Viewer
 
 OWNS, CITES = "thread", "cites"
 """The relations of a worker to its threads and to what its report rests on."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import reads
-from .base import Candidates, Filters, Viewer
 from .candidates import log, newest, restore, search
 from .duck import Duck, Mode
 from .embedders import Embedder
@@ -20,6 +19,7 @@ from .reads import absent
 from .records import Record, Written, is_id
 from .scoring import DEFAULT_SCORING, Scoring
 from .together import Together
+from .values import Candidates, Filters, Viewer
 
 if TYPE_CHECKING:
     from . import vectors

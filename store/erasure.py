@@ -19,12 +19,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 from . import analyzer, postings, reads, succession
-from .base import Viewer
 from .duck import Session, query
 from .errors import Gone, InvalidField, NotFound, StoreError
 from .records import erased_name, id_of, is_id
 from .rows import DEFAULT_PATH, text_hash
 from .times import utc
+from .values import Viewer
 from .writes import DEFAULT_BUCKET, DEFAULT_SCOPE, DEFAULT_STATUS
 
 MODES = ("soft_delete", "hard_delete", "redact")

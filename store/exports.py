@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import Field, StrictBool, StrictInt, ValidationError, field_validator, model_validator
 
 from . import postings, writes
-from .base import Viewer
 from .chain_writes import insert_payloads
 from .duck import Row, Session, query
 from .errors import Conflict, InvalidField
@@ -20,6 +19,7 @@ from .records import LEFT_OUT, NAMED, Written, id_of, is_id, key_of, kind_of, na
 from .rows import Label, RecordIn, invalid, prepare
 from .succession import FUTURE, settle_imported
 from .times import parse_time, utc
+from .values import Viewer
 
 _HIGHEST = 10**16 - 1  # ids have up to 16 digits
 _ERASED = ("hard_delete", "redact")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, field_validator, model_validator
 
 from . import reads
-from .base import Viewer
 from .chain_text import MAX_PAYLOAD_BYTES
 from .chain_writes import Batch, by_name
 from .duck import Session, query
@@ -19,6 +18,7 @@ from .numbers import Numbers
 from .records import NAMED, Written, id_of, is_id, key_of, kind_of, number_of, parse_id, parse_name
 from .rows import Key, Label, invalid
 from .times import parse_time, utc
+from .values import Viewer
 
 if TYPE_CHECKING:
     from .exports import LineIn

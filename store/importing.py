@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from . import postings, writes
-from .base import Viewer
 from .duck import Duck
 from .errors import Conflict, StoreError
 from .exports import check_line, take_in
 from .exports_chain import check_link, take_links
 from .records import Placed, Written
 from .rows import LINE_FIELDS, broken, check, prepare
+from .values import Viewer
 
 MOST = 1000  # records of one transaction while nobody waits for the file
 LEAST = 64  # and while somebody does: each holds the file for some hundredths of a second

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Candidates, Filters, Hit
 from .duck import Session, query
 from .scoring import Floats, Ints
+from .values import Candidates, Filters, Hit
 
 NEAR = 0.6  # of the best coverage: what may be the newest on a query has this much of it
 

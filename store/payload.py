@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from .base import Hit
 from .records import Record
 from .series import shape
+from .values import Hit
 
 __all__ = ["matters", "telling"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from . import writes
-from .base import Viewer
 from .duck import Duck, Session
 from .errors import StoreDamaged
 from .rows import RecordIn, prepare
+from .values import Viewer
 
 _AGENT = "context-packs probe"
 _TEXT = "A probe of the store: is this sentence taken and found?"

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .base import Filters, Viewer
 from .duck import Row, Session, query
 from .errors import Gone, NotFound, StoreError
 from .records import NAMED, Record, Span, erased_name, id_of, key_of, kind_of, name_hash, parse_id, parse_name
 from .times import utc
+from .values import Filters, Viewer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .base import Viewer
 from .duck import Row, Session, query
 from .errors import Conflict
 from .records import NAMED
 from .rows import Prepared, RecordIn, hash64, text_hash
 from .times import utc
+from .values import Viewer
 
 Place = tuple[str, ...]  # agent, team, scope, bucket, path
 COMPLETED = "completed"  # status of what is done: the same text is a new record

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from . import postings
-from .base import Viewer
 from .duck import Session, query
 from .errors import Conflict, Gone, InvalidField, NotFound
 from .numbers import Numbers
@@ -17,6 +16,7 @@ from .repetitions import caller_hash
 from .rows import RecordIn, Unbounded, broken, check, prepare
 from .succession import ended
 from .times import utc
+from .values import Viewer
 from .writes import FORGOTTEN, insert, place_of, row_of
 
 CHANGEABLE = (

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .base import Hit
 from .records import Record
+from .values import Hit
 
 __all__ = ["Session", "session_of", "shown_first", "talk_first"]
 

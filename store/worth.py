@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from .analyzer import query_terms
-from .base import Hit
 from .duck import Session
 from .records import Record
 from .scoring import SIGNALS, Bools, Floats, Ints, Ranked, Scoring
 from .signals import Asked, Signs, asked_for, novelty, signs_of, skeleton, told_question
+from .values import Hit
 
 _ECHO: Final = 0.6  # share of the query that a passage holds which may be its echo
 _CLOSE: Final = 0.4  # share from which on a passage with little else is close to the query

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from . import postings, reads, succession
-from .base import Viewer
 from .duck import Session, query
 from .errors import NotFound
 from .numbers import Numbers
@@ -16,6 +15,7 @@ from .records import LEFT_OUT, Written, id_of, key_of
 from .repetitions import MARKS, Place, Repeated, Stored, caller_hash, look_up, semantic_hash
 from .rows import DEFAULT_PATH, REPAIRED, Prepared, RecordIn, source_name
 from .times import utc
+from .values import Viewer
 
 DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"

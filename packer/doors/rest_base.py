@@ -29,8 +29,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from context_packs.store import access, strictjson
-from context_packs.store.base import Viewer
 from context_packs.store.records import NAMED, is_id, parse_name
+from context_packs.store.values import Viewer
 
 from ..errors import Forbidden, InvalidField, NotFound, Unauthorized
 from ..service import ContextPacks

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from context_packs.store.base import TEMPORARY as TEMPORARY_BUCKET
+from context_packs.store.values import TEMPORARY as TEMPORARY_BUCKET
 
 from ..errors import Forbidden, InvalidField
 from ..profile import Profile, load_profile

@@ -43,10 +43,10 @@ from context_packs.packer.ladder import Step, ladder, openable
 from context_packs.packer.section import outline_of
 from context_packs.packer.service import DEPTH, ContextPacks
 from context_packs.packer.tokens import token_counter
-from context_packs.store.base import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.importers import read as read_file
 from context_packs.store.records import Record
+from context_packs.store.values import Filters, Viewer
 
 BUDGETS = (512, 1024, 2048, 4096)
 MAX_ITEMS = 50

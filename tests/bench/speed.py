@@ -81,8 +81,8 @@ def recalling(store: str, queries: list[str]) -> Numbers:
     from context_packs.packer.request import parse_request
     from context_packs.packer.service import DEPTH, ContextPacks
     from context_packs.packer.tokens import token_counter
-    from context_packs.store.base import Viewer
     from context_packs.store.duckstore import DuckStore
+    from context_packs.store.values import Viewer
 
     numbers: Numbers = {}
     for mode in MODES:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from context_packs.packer import ContextPacks
-from context_packs.store.base import Viewer
 from context_packs.store.duckstore import DuckStore
+from context_packs.store.values import Viewer
 
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
 NOT_BUILT = "not built yet"
@@ -122,7 +122,7 @@ def found(store: Path, words: str, agent: str, limit: int = 200) -> set[str]:
     """Ids of what a search for words finds, duplicates included."""
     if not store.exists():
         return set()
-    from context_packs.store.base import Filters
+    from context_packs.store.values import Filters
 
     store_ = DuckStore(store, wait=30.0)
     try:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from context_packs.packer import ContextPacks
-from context_packs.store.base import Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.embedders import HashEmbedder
+from context_packs.store.values import Viewer
 
 AGENT = "victim"
 IMPORTED = 2_400  # records of one import: more than two batches

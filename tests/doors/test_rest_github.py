@@ -13,7 +13,7 @@ from context_packs.packer import ContextPacks
 from context_packs.packer.doors.github import signature
 from context_packs.packer.doors.rest import create_app
 from context_packs.packer.errors import Gone, NotFound
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 
 SECRET = "It's a Secret to Everybody"
 REPOSITORY = {"id": 7, "full_name": "acme/shop", "html_url": "https://github.com/acme/shop"}

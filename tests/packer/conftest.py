@@ -13,9 +13,9 @@ from context_packs.packer.pack import Pack, build
 from context_packs.packer.profile import load_profile
 from context_packs.packer.request import parse_request
 from context_packs.packer.tokens import token_counter
-from context_packs.store.base import Candidate, Candidates, Hit
 from context_packs.store.passages import divide
 from context_packs.store.records import Record, Span
+from context_packs.store.values import Candidate, Candidates, Hit
 
 DAY = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 

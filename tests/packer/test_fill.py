@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from context_packs.packer.governing import along
 from context_packs.packer.ladder import Step, ladder
 from context_packs.packer.profile import load_profile
-from context_packs.store.base import Candidates, Hit
 from context_packs.store.passages import divide
 from context_packs.store.records import Span
+from context_packs.store.values import Candidates, Hit
 
 
 def with_relevance(found: Candidates, marks: list[bool]) -> Candidates:

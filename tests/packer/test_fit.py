@@ -12,7 +12,7 @@ from context_packs.packer.ladder import Step, ladder, openable
 from context_packs.packer.render import Limits, layout
 from context_packs.packer.section import Outline, Section, outline_of
 from context_packs.packer.tokens import token_counter
-from context_packs.store.base import Candidates
+from context_packs.store.values import Candidates
 
 
 def outlines_of(found: Candidates, max_items: int = 50) -> dict[str, Outline]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_packs.packer.ladder import Step, ladder, openable
-from context_packs.store.base import Candidate, Candidates, Hit
+from context_packs.store.values import Candidate, Candidates, Hit
 
 
 def steps(hits: Sequence[tuple[str, int]], ordinals: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:

@@ -12,9 +12,9 @@ from context_packs.packer.pack import Pack, PackedItem, build, structured
 from context_packs.packer.profile import ITEM_FIELDS, list_profiles, load_profile
 from context_packs.packer.request import parse_request
 from context_packs.packer.tokens import token_counter
-from context_packs.store.base import Candidates
 from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
+from context_packs.store.values import Candidates
 from context_packs.store.visible import visible
 
 PROFILES = st.sampled_from(["public", "internal", "kernel", "session_start"])

@@ -14,7 +14,7 @@ from context_packs.packer.pack import Pack, structured
 from context_packs.packer.profile import list_profiles, load_profile
 from context_packs.packer.render import Limits, Shown, heading, layout, one_line, render
 from context_packs.packer.section import Section, outline_of
-from context_packs.store.base import Candidates
+from context_packs.store.values import Candidates
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 TEMPLATES = ("public", "sections", "bare", "session_start")

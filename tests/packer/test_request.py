@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from context_packs.packer.request import PackRequest, parse_request
-from context_packs.store.base import Filters
 from context_packs.store.errors import InvalidField
+from context_packs.store.values import Filters
 
 WANTED = "give RFC 3339 such as 2026-03-01T09:30:00Z, a date, or seconds since 1970"
 VALUES = st.one_of(

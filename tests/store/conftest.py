@@ -13,11 +13,11 @@ from context_packs.store import duck
 from context_packs.store import schema as schema_sql
 from context_packs.store.aside import aside
 from context_packs.store.attached import quoted
-from context_packs.store.base import Candidates, Filters, Viewer
 from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.engine import engine
 from context_packs.store.records import Written
+from context_packs.store.values import Candidates, Filters, Viewer
 
 duck_migrations = duck.migrations()
 COLUMNS = "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = current_database()"

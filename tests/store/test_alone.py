@@ -13,7 +13,7 @@ from context_packs.store.errors import InvalidField, StoreLocked, StoreUnavailab
 
 OTHER = """
 import sys
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import StoreLocked
 try:
@@ -113,7 +113,7 @@ def test_a_forked_child_has_neither_the_file_nor_its_lock(kit: Any) -> None:
     end changes nothing for the parent."""
     script = """
 import os, sys, warnings
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import StoreLocked
 me = Viewer("planner")

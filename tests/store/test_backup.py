@@ -13,7 +13,7 @@ from context_packs.store.errors import InvalidField, StoreDamaged, StoreError
 
 WRITER = """
 import sys
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 
 store, me = DuckStore(sys.argv[1], mode="leased"), Viewer("planner")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.base import Candidates, Filters, Viewer
 from context_packs.store.duckstore import DuckStore
+from context_packs.store.values import Candidates, Filters, Viewer
 
 ME = Viewer("planner")
 FACTS = (

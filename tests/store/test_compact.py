@@ -75,7 +75,7 @@ def test_what_a_killed_compaction_left_is_taken_away(kit: Any) -> None:
 
 WRITER = """
 import sys
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 
 store, me = DuckStore(sys.argv[1], mode="leased"), Viewer("planner")

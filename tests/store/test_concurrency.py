@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.base import Filters, Viewer
+from context_packs.store.values import Filters, Viewer
 
 WRITER = """
 import sys
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 
 store, name, me = DuckStore(sys.argv[1], wait=100), sys.argv[2], Viewer("planner")
@@ -76,7 +76,7 @@ def test_four_processes_lose_nothing(kit: Any) -> None:
 
 MAKER = """
 import sys
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 
 print("ready", flush=True)
@@ -203,7 +203,7 @@ def test_an_abandoned_export_lets_go_of_the_file(kit: Any, tmp_path: Path) -> No
 
 LEASED = """
 import sys, threading
-from context_packs.store.base import Filters, Viewer
+from context_packs.store.values import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 
 store, me = DuckStore(sys.argv[1], mode="leased", wait=30), Viewer("planner")
@@ -257,7 +257,7 @@ def test_an_idle_leased_store_is_let_go_of(kit: Any) -> None:
     """Kept for the next operation, but not from others: one that waits a second has it, and so after close()."""
     script = """
 import sys
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 store = DuckStore(sys.argv[1], wait=float(sys.argv[2]))
 print(store.remember_many([{"content": sys.argv[3]}], Viewer("planner"))[0].id)

@@ -10,7 +10,7 @@ import pytest
 
 WRITER = """
 import sys
-from context_packs.store.base import Viewer
+from context_packs.store.values import Viewer
 from context_packs.store.duckstore import DuckStore
 
 store, me = DuckStore(sys.argv[1], mode=sys.argv[2]), Viewer("planner")

@@ -14,7 +14,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from context_packs.store.base import Viewer
 from context_packs.store.duck import Duck, migrations, query
 from context_packs.store.errors import (
     InvalidField,
@@ -25,6 +24,7 @@ from context_packs.store.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
+from context_packs.store.values import Viewer
 
 # Words that messages of DuckDB are told by: in a path they must decide nothing.
 TRAP = "could not set lock, read-only 'storage' version \"corrupt\" no space left"
@@ -452,7 +452,7 @@ libc = ctypes.CDLL(None)
 if hasattr(libc, "capset"):
     assert libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
 from context_packs.packer.errors import StoreReadOnly
-from context_packs.store.base import Filters, Viewer
+from context_packs.store.values import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 me = Viewer("planner")
 def refused(work):

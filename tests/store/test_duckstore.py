@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import Conflict, Gone, InvalidField, NotFound, StoreUnavailable
 from context_packs.store.records import format_id, id_of, key_of, number_of, parse_id
+from context_packs.store.values import Viewer
 
 MALFORMED = (
     "", " ", "mem", "mem:", "mem:0", "mem:01", "mem:-1", "mem:+1", "mem: 1", "mem:1 ", " mem:1", "mem:1\n", "MEM:1",

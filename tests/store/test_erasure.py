@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.store.base import Viewer
 from context_packs.store.embedders import HashEmbedder
 from context_packs.store.errors import Conflict, Gone, InvalidField
+from context_packs.store.values import Viewer
 
 ERASING = ("hard_delete", "redact")
 WORDS = ("swordfish", "pikeperch", "sturgeon", "barracuda", "haddock", "flounder", "ナマズ", "lamprey", "halibut")

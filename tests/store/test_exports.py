@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_packs.store.base import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import Conflict, Gone, InvalidField
 from context_packs.store.records import LEFT_OUT
+from context_packs.store.values import Filters, Viewer
 
 
 def full(kit: Any) -> DuckStore:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.base import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.embedders import HashEmbedder
 from context_packs.store.erasure import MODES
 from context_packs.store.errors import Gone, InvalidField, NotFound
+from context_packs.store.values import Filters, Viewer
 
 SECRET = "The password of the vault is swordfish."
 PLACES = ("swordfish", "pikeperch", "sturgeon", "barracuda", "haddock")

@@ -9,7 +9,7 @@ import pytest
 
 from context_packs.packer import ContextPacks
 from context_packs.store import kept
-from context_packs.store.base import Filters, Viewer
+from context_packs.store.values import Filters, Viewer
 
 QUERIES = ("backups", "nightly backups for the shop", "会議は火曜日", "Aiko said backups", "zzqqy", "the and of")
 SEEN = Filters(), Filters(path="ops"), Filters(exclude_ids=("mem:1",)), Filters(history=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import NotFound
+from context_packs.store.values import Viewer
 
 
 def test_an_import_again_adds_nothing(kit: Any) -> None:

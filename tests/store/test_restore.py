@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
-from context_packs.store.base import Filters
 from context_packs.store.duckstore import DuckStore
+from context_packs.store.values import Filters
 
 
 def restored(kit: Any, store: DuckStore, depth: int = 100, take: int = 50, **filters: Any) -> list[tuple[str, str]]:

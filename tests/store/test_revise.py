@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import Conflict, Gone, InvalidField, NotFound
+from context_packs.store.values import Viewer
 
 
 def test_a_change_is_version_two_of_the_same_record(kit: Any) -> None:

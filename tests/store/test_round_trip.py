@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_packs.store.base import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import StoreError
+from context_packs.store.values import Filters, Viewer
 
 ME = Viewer("planner")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import Conflict, InvalidField
+from context_packs.store.values import Viewer
 
 
 def test_a_later_record_about_the_same_thing_stands_alone(kit: Any) -> None:

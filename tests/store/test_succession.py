@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.store.base import Filters
 from context_packs.store.duckstore import DuckStore
+from context_packs.store.values import Filters
 
 MODES = ["soft_delete", "hard_delete", "redact"]
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import Conflict, Gone, NotFound
+from context_packs.store.values import Viewer
 
 LASTING = Viewer("planner", (), False)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import Gone, NotFound
 from context_packs.store.together import Together
+from context_packs.store.values import Viewer
 
 
 def test_who_comes_while_others_are_answered_is_answered_next_together() -> None:

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from context_packs.store.base import Filters, Hit
 from context_packs.store.payload import matters
 from context_packs.store.series import series
 from context_packs.store.transcript import session_of, shown_first
+from context_packs.store.values import Filters, Hit
 
 NOISE = "\n".join(
     f'Tool Bash: {{"command": "make valve {n}"}}\nResult: valve {n} compiled, valve {n} linked' for n in range(40)

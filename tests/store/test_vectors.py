@@ -13,10 +13,10 @@ from hypothesis.extra import numpy as arrays
 
 from context_packs.packer import ContextPacks
 from context_packs.store import reads, vectors
-from context_packs.store.base import Candidates, Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.embedders import HashEmbedder, Vectors
 from context_packs.store.errors import InvalidField, StoreUnavailable
+from context_packs.store.values import Candidates, Filters, Viewer
 
 MEANINGS = {
     "travel": "voyage journey trip itinerary",

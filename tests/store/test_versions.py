@@ -19,7 +19,7 @@ from context_packs.store.duck import Duck
 OTHER = """
 import json, sys
 import duckdb
-from context_packs.store.base import Filters, Viewer
+from context_packs.store.values import Filters, Viewer
 from context_packs.store.duckstore import DuckStore
 path, command = sys.argv[1:]
 store, me = DuckStore(path, mode="exclusive"), Viewer("planner")

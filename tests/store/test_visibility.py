@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.store.base import Viewer
 from context_packs.store.errors import NotFound
+from context_packs.store.values import Viewer
 
 # Every way to read: (packs, id, word of its text, filters) -> whether that text was seen.
 Read = Callable[[ContextPacks, str, str, dict[str, Any]], bool]

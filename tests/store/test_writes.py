@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.base import Viewer
 from context_packs.store.errors import Conflict, InvalidField
 from context_packs.store.records import LEFT_OUT
 from context_packs.store.rows import REPAIRED, broken, check
+from context_packs.store.values import Viewer
 
 # ---- repetition
 

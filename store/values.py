@@ -1,22 +1,13 @@
-"""What the packer asks of a store, and the plain values that pass between them."""
+"""The plain values that pass between a store and those who ask it: who asks, what for, and what was found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
-from .records import Record, Written
-
-if TYPE_CHECKING:
-    from .access import Tokens
-    from .audit import Audit
-    from .backup import Saved
-    from .chain import Chain
-    from .check import Finding
-    from .compact import Compacted
-    from .erasure import Forgotten
+from .records import Record
 
 TimeAxis = Literal["created_at", "updated_at"]
 USAGE = "usage"
@@ -121,76 +112,3 @@ class Candidates:
     records: Mapping[str, Record] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
     links: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-class Store(Protocol):
-    """Records in, candidates and records out. Every read takes the viewer and sees only what is visible to it."""
-
-    clock: Callable[[], datetime]
-
-    @property
-    def tokens(self) -> Tokens: ...
-
-    @property
-    def audit(self) -> Audit: ...
-
-    @property
-    def chain(self) -> Chain: ...
-
-    def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
-
-    def import_batches(self, lines: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]: ...
-
-    def candidates(
-        self,
-        text: str,
-        filters: Filters,
-        viewer: Viewer,
-        depth: int,
-        take: int,
-        known: Sequence[str] = (),
-        hops: int = 0,
-    ) -> Candidates: ...
-
-    def restore(
-        self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0
-    ) -> Candidates: ...
-
-    def newest(self, filters: Filters, viewer: Viewer, limit: int) -> Candidates: ...
-
-    def log(self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = ()) -> Candidates: ...
-
-    def fetch(self, ids: Sequence[str], viewer: Viewer) -> dict[str, Record]: ...
-
-    def get(self, one: str, viewer: Viewer) -> Record: ...
-
-    def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = ...) -> list[Forgotten]: ...
-
-    def revise(
-        self, one: str, changes: Mapping[str, Any], viewer: Viewer, *, merge: bool = ..., replay: str | None = ...
-    ) -> Written: ...
-
-    def embed_pending(self, batch: int = ...) -> Iterator[int]: ...
-
-    def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]: ...
-
-    def stats(self, viewer: Viewer) -> dict[str, Any]: ...
-
-    def exists(self) -> bool:
-        """Whether there is a store: the first write makes one."""
-
-    def count(self) -> int: ...
-
-    def probe(self) -> None: ...
-
-    def backup(self, target: str, *, force: bool = False, progress: Callable[[int], None] | None = None) -> Saved: ...
-
-    def reindex(self, progress: Callable[[str, int], None] | None = None) -> Compacted: ...
-
-    def check(self, progress: Callable[[str, int], None] | None = None) -> Iterator[Finding]: ...
-
-    def compact(self, progress: Callable[[str, int], None] | None = None) -> Compacted: ...
-
-    def merge(self) -> None: ...
-
-    def close(self) -> None: ...
