@@ -5,87 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
-
-from pydantic import Field, StrictBool, StrictInt, ValidationError, field_validator, model_validator
+from typing import Any, NamedTuple
 
 from . import postings, writes
 from .chain_writes import insert_payloads
 from .duck import Row, Session, query
-from .errors import Conflict, InvalidField
-from .exports_chain import Keys, PayloadIn, chain_fields, link_lines, owners_of, trigger_chunks
+from .errors import Conflict
+from .exports_chain import Keys, chain_fields, link_lines, owners_of, trigger_chunks
+from .lines import TIMES, LineIn, number_key
 from .numbers import Numbers
-from .records import LEFT_OUT, NAMED, Written, id_of, is_id, key_of, kind_of, name_hash, number_of, parse_id, parse_name
-from .rows import Label, RecordIn, invalid, prepare
+from .records import LEFT_OUT, NAMED, Written, id_of, kind_of, name_hash, number_of
+from .rows import prepare
 from .succession import FUTURE, settle_imported
-from .times import parse_time, utc
+from .times import utc
 from .values import Viewer
 
-_HIGHEST = 10**16 - 1  # ids have up to 16 digits
 _ERASED = ("hard_delete", "redact")
 _HASHED = {"external_id": "external_hash", "idempotency_key": "idempotency_hash", "semantic_key": "semantic_hash"}
-_MOMENTS = (
-    "updated_at", "valid_from", "valid_to", "superseded_at", "superseded_from", "superseded_until", "deleted_at",
-)  # fmt: skip
-_TIMES = ("created_at", "expires_at", *_MOMENTS)
-
-
-Hash = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
-
-
-class LineIn(RecordIn):
-    """A line of an export: a record with its id, version, links and tombstone.
-
-    `hashes` are all that is left of the caller's keys of an erased one. `far` says whether the number came from far
-    beyond the count; it stands only where that can not be told from the line before.
-    """
-
-    bounded: ClassVar[bool] = False
-
-    content: Annotated[str, Field(strict=True)]
-    id: str
-    version: Annotated[StrictInt, Field(ge=1)] = 1
-    updated_at: datetime | None = None
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    superseded_by: str | None = None
-    superseded_at: datetime | None = None
-    superseded_from: datetime | None = None
-    superseded_until: datetime | None = None
-    deleted_at: datetime | None = None
-    forgotten: Literal["soft_delete", "hard_delete", "redact"] | None = None
-    forgotten_hash: Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)] | None = None
-    number: Annotated[StrictInt, Field(ge=1, le=_HIGHEST)] | None = None
-    thread_id: str | None = None
-    thread_agent_id: Label = ""
-    payload: PayloadIn | None = None
-    far: StrictBool | None = None
-    hashes: dict[Literal["external_id", "idempotency_key", "semantic_key"], Hash] = Field(default_factory=dict)
-
-    @field_validator("content")
-    @classmethod
-    def _not_blank(cls, value: str) -> str:
-        return value  # an erased record has no text, see below
-
-    @model_validator(mode="after")
-    def _tombstone(self) -> Self:
-        if self.forgotten == "hard_delete" and self.content:
-            raise InvalidField("content: is there although the record was erased: leave it empty", field="content")
-        if self.forgotten != "hard_delete" and not self.content.strip():
-            raise InvalidField("content: is blank: give the text to remember", field="content")
-        return self
-
-    @field_validator("id", "superseded_by")
-    @classmethod
-    def _identity(cls, value: str | None) -> str | None:
-        if value is not None and not is_id(value):
-            raise ValueError(f"{value[:40]!r} is not an id like mem:1 or ep:1 with at most 16 digits")
-        return value
-
-    @field_validator(*_MOMENTS, mode="before")
-    @classmethod
-    def _moment(cls, value: object, info: Any) -> datetime | None:
-        return None if value is None else parse_time(value, info.field_name)
 
 
 def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
@@ -113,7 +49,7 @@ def lines(session: Session, viewer: Viewer | None) -> Iterator[dict[str, Any]]:
             line["far"] = far
         else:
             last[kind] = n
-        for name in _TIMES:
+        for name in TIMES:
             if line[name] is not None:
                 line[name] = line[name].replace(tzinfo=UTC).isoformat()
         for name in ("supersedes", "superseded_by"):
@@ -151,24 +87,6 @@ def _id(key: int, named: Mapping[int, tuple[str, str]]) -> str:
     return id_of(key, named[key][0] if key in named else None)
 
 
-def check_line(line: Mapping[str, Any]) -> LineIn:
-    """The line, checked; raises InvalidField."""
-    if "id" not in line:
-        line = {**line, "id": None}
-    try:
-        checked = LineIn.model_validate(line)
-    except ValidationError as error:
-        raise invalid(error, LineIn) from error
-    if checked.kind in NAMED and parse_name(checked.id) != checked.kind:
-        raise _wrong_kind(checked)
-    if checked.kind not in NAMED:
-        _key(checked)
-    for field in ("supersedes", "superseded_by"):
-        if getattr(checked, field) == checked.id:
-            raise InvalidField(f"{field}: {checked.id} names itself: leave the field out", field=field)
-    return checked
-
-
 def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: datetime) -> list[Written]:
     """Write lines with the ids they carry. A line that is there already adds nothing; lines without an agent are the
     viewer's, lines without a time are of now.
@@ -180,7 +98,7 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
     places = [writes.place_of(line, viewer) for line in batch]
     numbers = Numbers(session)
     named = Keys(session, batch, numbers, [place[0] for place in places])
-    keys = [named.of(index) if line.kind in NAMED else _key(line) for index, line in enumerate(batch)]
+    keys = [named.of(index) if line.kind in NAMED else number_key(line) for index, line in enumerate(batch)]
     there = {
         (key, version): _There(*rest)
         for key, version, *rest in session.rows(
@@ -273,17 +191,3 @@ def _conflict(line: LineIn) -> Conflict:
     )
     conflict.ref = line.id
     return conflict
-
-
-def _wrong_kind(line: LineIn) -> InvalidField:
-    kind = parse_name(line.id) or (parse_id(line.id) or (line.kind,))[0]
-    return InvalidField(
-        f"kind: {line.id} is not of kind {line.kind}: give the kind {kind}, or another id", field="kind"
-    )
-
-
-def _key(line: LineIn) -> int:
-    kind, n = parse_id(line.id) or ("", 0)
-    if kind != line.kind:
-        raise _wrong_kind(line)
-    return key_of(kind, n)

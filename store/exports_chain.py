@@ -2,90 +2,23 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
-
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, field_validator, model_validator
+from typing import Any
 
 from . import reads
-from .chain_text import MAX_PAYLOAD_BYTES
 from .chain_writes import Batch, by_name
 from .duck import Session, query
 from .errors import NotFound
+from .lines import LineIn, LinkIn
 from .numbers import Numbers
-from .records import NAMED, Written, id_of, is_id, key_of, kind_of, number_of, parse_id, parse_name
-from .rows import Key, Label, invalid
-from .times import parse_time, utc
+from .records import NAMED, Written, id_of, key_of, kind_of, number_of, parse_id, parse_name
+from .times import utc
 from .values import Viewer
-
-if TYPE_CHECKING:
-    from .exports import LineIn
 
 _ROOM = 16 * 2**20  # bytes of payloads that are held at once
 _CHUNK = 500  # triggers that are read at once
-
-
-class PayloadIn(BaseModel):
-    """What a trigger brought: `text` for UTF-8, else `base64`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    media_type: Annotated[str, Field(strict=True, min_length=1, max_length=512)]
-    text: Annotated[str, Field(strict=True, max_length=MAX_PAYLOAD_BYTES)] | None = None
-    base64: Annotated[str, Field(strict=True, max_length=MAX_PAYLOAD_BYTES * 3 // 2)] | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if (self.text is None) == (self.base64 is None):
-            raise ValueError("give text or base64")
-        if self.base64 is not None:
-            b64decode(self.base64, validate=True)
-        elif self.text is not None:
-            self.text.encode()
-        return self
-
-    @property
-    def body(self) -> bytes:
-        """The bytes."""
-        return b64decode(self.base64) if self.base64 is not None else (self.text or "").encode()
-
-
-class LinkIn(BaseModel):
-    """A line that is a link; the agents of its ends where they are not the one who made it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: Literal["link"]
-    start: Annotated[str, Field(alias="from")]
-    end: Annotated[str, Field(alias="to")]
-    rel: Key
-    place: Annotated[StrictInt, Field(ge=0, lt=2**31)] = 0
-    agent_id: Label = ""
-    from_agent_id: Label = ""
-    to_agent_id: Label = ""
-    created_at: datetime | None = None
-
-    @field_validator("start", "end")
-    @classmethod
-    def _identity(cls, value: str) -> str:
-        if not is_id(value):
-            raise ValueError(f"{value[:40]!r} is not an id like trg_8f21 or mem:1")
-        return value
-
-    @field_validator("created_at", mode="before")
-    @classmethod
-    def _moment(cls, value: object) -> datetime | None:
-        return None if value is None else parse_time(value, "created_at")
-
-
-def check_link(line: Mapping[str, Any]) -> LinkIn:
-    """The line, checked; raises InvalidField."""
-    try:
-        return LinkIn.model_validate(line)
-    except ValidationError as error:
-        raise invalid(error, LinkIn) from error
 
 
 # ---- out

@@ -10,8 +10,9 @@ from typing import Any
 from . import postings, writes
 from .duck import Duck
 from .errors import Conflict, StoreError
-from .exports import check_line, take_in
-from .exports_chain import check_link, take_links
+from .exports import take_in
+from .exports_chain import take_links
+from .lines import check_line, check_link
 from .records import Placed, Written
 from .rows import LINE_FIELDS, broken, check, prepare
 from .values import Viewer

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidField
-from ..exports import LineIn, check_line
-from ..exports_chain import check_link
+from ..lines import LineIn, check_line, check_link
 from ..records import Placed
 from ..rows import LINE_FIELDS, RecordIn, check
 from ..strictjson import loads

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from context_packs.store.errors import InvalidField
-from context_packs.store.exports import LineIn
+from context_packs.store.lines import LineIn
 from context_packs.store.rows import LINE_FIELDS, RecordIn
 
 LINE = {
