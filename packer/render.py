@@ -1,4 +1,4 @@
-"""Pack + layout → text. The only file that imports Jinja; every word of the rendered text stands in a template.
+"""Layouts: the pieces of a pack → text. The only file that imports Jinja; all rendered words stand in a template.
 
 Stored text is data here: it is handed to a template as a value and never read as one. Content reaches this file as
 finished lines (`context_packs.packer.section`); ids, types, paths and titles pass through `one_line`.
@@ -10,18 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 import regex
 
 from context_packs.store.visible import visible
 
-from .profile import Profile
 from .tokens import well_formed
-
-if TYPE_CHECKING:
-    from .pack import Pack
 
 PACKAGE = "context_packs.templates"
 HEADING_CHARS = 80
@@ -103,15 +99,6 @@ class Layout:
 def layout(template: str) -> Layout:
     """The layout of that name, kept for the process."""
     return Layout(template)
-
-
-def render(pack: Pack, profile: Profile) -> str:
-    """The text of `pack` as `profile` renders it, within the pack's own ceilings.
-
-    Under another profile than the pack was made with, the same records are fitted again, so that a larger frame costs
-    content and never goes above the ceiling.
-    """
-    return pack.under(profile).text
 
 
 @lru_cache(maxsize=1)

@@ -25,10 +25,11 @@ from context_packs.store.protocol import Store
 from context_packs.store.records import Record, Written, is_id, parse_id
 from context_packs.store.values import Candidates, Viewer
 
+from .build import build
+from .build import render as render_pack
 from .chained import Chained
-from .pack import Pack, build
+from .pack import Pack
 from .profile import load_profile, with_defaults
-from .render import render as render_pack
 from .request import MAX_KNOWN, MAX_KNOWN_CHARS, PackRequest, parse_request
 from .secrecy import MASKED, SECRETS, guarded
 from .tokens import DEFAULT as DEFAULT_ENCODING

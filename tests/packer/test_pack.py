@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.pack import Pack, PackedItem, build, structured
+from context_packs.packer.build import build, under
+from context_packs.packer.pack import Pack, PackedItem, structured
 from context_packs.packer.profile import ITEM_FIELDS, list_profiles, load_profile
 from context_packs.packer.request import parse_request
 from context_packs.packer.tokens import token_counter
@@ -289,17 +290,17 @@ def test_another_profile_is_fitted_again_and_stays_within_the_ceiling(kit: Any) 
     """A pack made for programs, rendered in the public form, holds the same ceiling although the frame is larger."""
     found = kit.found([kit.record(n, f"Note number {n} says something. And more.") for n in range(1, 9)])
     pack = kit.pack(found, profile="internal", max_tokens=150)
-    public = pack.under(load_profile("public"))
+    public = under(pack, load_profile("public"))
     assert public.text == kit.pack(found, max_tokens=150).text
     assert public.budget.used_tokens == kit.oracle(public.text) <= 150
-    assert pack.under(load_profile("internal")) is pack
+    assert under(pack, load_profile("internal")) is pack
 
 
 def test_a_pack_read_back_from_json_says_that_it_can_not_be_fitted_again(kit: Any) -> None:
     """It has no records any more, so another profile is refused rather than guessed."""
     pack = Pack.model_validate_json(kit.pack(kit.found([kit.record(1, "Note.")])).model_dump_json())
     with pytest.raises(InvalidField, match="read back from JSON"):
-        pack.under(load_profile("internal"))
+        under(pack, load_profile("internal"))
 
 
 def test_a_record_outside_the_filter_never_reaches_a_text(kit: Any) -> None:

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_packs.packer.build import render, under
 from context_packs.packer.fit import shown_of
 from context_packs.packer.pack import Pack, structured
 from context_packs.packer.profile import list_profiles, load_profile
-from context_packs.packer.render import Limits, Shown, heading, layout, one_line, render
+from context_packs.packer.render import Limits, Shown, heading, layout, one_line
 from context_packs.packer.section import Section, outline_of
 from context_packs.store.values import Candidates
 
@@ -141,7 +142,7 @@ def test_rendering_under_another_profile_gives_its_text(kit: Any) -> None:
     pack = kit.pack(found, profile="internal")
     assert render(pack, load_profile("internal")) == pack.text
     assert render(pack, load_profile("public")) == kit.pack(found).text
-    assert isinstance(pack.under(load_profile("public")), Pack)
+    assert isinstance(under(pack, load_profile("public")), Pack)
 
 
 def test_the_budget_line_reads_by_a_regular_expression(kit: Any) -> None:
