@@ -38,14 +38,14 @@ class Chained:
         *,
         thread_id: str | None = None,
         natural_key: str | None = None,
-        status: str = "open",
+        status: str = "",
         path: str = "",
         scope: str = "",
         bucket: str = "",
         team_id: str = "",
     ) -> Written:
         """The events of one topic, by a one-line summary. The same `natural_key` (such as owner/repo#412) answers with
-        the thread that has it, also where other fields differ.
+        the thread that has it; `notes` name other fields that differ, which stay. Without a `status` it is open.
 
         Triggers and workers stand in scope, bucket, team and path of their thread. Raises Conflict for a `thread_id`
         that is taken.
@@ -80,10 +80,12 @@ class Chained:
     ) -> Written:
         """One received event. `payload` is bytes, text or any JSON (None for none), at most 32 MiB, and is kept as it
         came; without a summary one is made of it. Where secrets are not to be kept, what is searched and shown of it is
-        masked: only the payload itself has them. The same `external_id` answers with the trigger that has it.
+        masked: only the payload itself has them. The same `external_id` or `trigger_id` answers with the trigger that
+        has it.
 
-        Raises NotFound (field `thread_id`) for an unknown thread, Conflict for a `trigger_id` that is taken, also by
-        the same event with another payload, and Gone for the `external_id` of a trigger that was deleted.
+        Raises NotFound (field `thread_id`) for an unknown thread, Conflict where that trigger says anything else
+        (payload, thread, summary, time, source, ids) or a `trigger_id` is taken, and Gone for the `external_id` of a
+        trigger that was deleted.
         """
         fields: dict[str, Any] = {"trigger_id": trigger_id, "thread_id": thread_id, "source": source}
         fields |= {"summary": summary, "payload": payload, "media_type": media_type, "occurred_at": occurred_at}

@@ -59,12 +59,12 @@ class _Given(BaseModel):
 
 
 class ThreadIn(_Given):
-    """A new thread. Without a summary its natural key stands for it."""
+    """A new thread. Without a summary its natural key stands for it; without a status it is open."""
 
     thread_id: ThreadName | None = None
     summary: Line = ""
     natural_key: Key | None = None
-    status: Label = "open"
+    status: Label = ""
     path: Label = ""
     scope: Label = ""
     bucket: Label = ""

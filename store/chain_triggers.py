@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from . import reads
 from .chain_input import Arrival, placed
 from .chain_writes import Batch, Known, Spot, by_name, external, spots, taken
 from .duck import Session
 from .errors import Conflict, Gone, StoreError
-from .records import Written
+from .records import LEFT_OUT, Written
+from .times import utc
 from .values import Viewer
 
 
@@ -62,35 +65,59 @@ def _repeated(fresh: Sequence[_New], arrival: Arrival) -> _New | None:
         if new.arrival.viewer.agent_id != arrival.viewer.agent_id:
             continue
         given, other = new.arrival.given, arrival.given
+        differs = _differing(_said_by(new), arrival, given.thread_id == other.thread_id)
         if other.external_id is not None and given.external_id == other.external_id:
-            line = new.arrival.item.record.content.partition("\n")[0]
-            differs = {
-                "payload": _brought(new.arrival) != _brought(arrival),
-                "thread": given.thread_id != other.thread_id,
-                "summary": bool(other.summary) and other.summary != line,
-            }
-            _assert_same(differs, given.trigger_id or "a trigger that came with it")
+            _assert_same("external_id", differs, new.name or "a trigger that came with it")
             return new
         if other.trigger_id is not None and given.trigger_id == other.trigger_id:
-            if _brought(new.arrival) != _brought(arrival) or given.thread_id != other.thread_id:
-                raise taken(other.trigger_id, "trigger_id")
+            _assert_same("trigger_id", differs, new.name)
             return new
     return None
 
 
-def _assert_same(differs: Mapping[str, bool], name: str) -> None:
-    """Raise Conflict where a known external id came with something else: it would be lost without a word."""
-    found = [what for what, different in differs.items() if different]
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a trigger says that another one may repeat; `payload` is its media type and bytes."""
+
+    name: str
+    external_id: str | None
+    summary: str
+    moment: datetime | None
+    source: Mapping[str, Any]
+    payload: tuple[str, bytes | None]
+
+
+def _said_by(new: _New) -> _Said:
+    record = new.arrival.item.record
+    line = record.content.partition("\n")[0]
+    payload = new.arrival.media_type, new.arrival.body
+    return _Said(new.name, record.external_id, line, utc(record.timestamp), record.source, payload)
+
+
+def _differing(there: _Said, arrival: Arrival, same_thread: bool) -> list[str]:
+    """What an arrival says otherwise than the trigger that it repeats; what it leaves out is no difference, except for
+    the payload."""
+    given, record = arrival.given, arrival.item.record
+    differs = {
+        "payload": there.payload != (arrival.media_type, arrival.body),
+        "thread": not same_thread,
+        "summary": bool(given.summary) and given.summary != there.summary,
+        "occurred_at": record.timestamp is not None and utc(record.timestamp) != there.moment,
+        "source": record.source != there.source,
+        "trigger_id": given.trigger_id is not None and given.trigger_id != there.name,
+        "external_id": given.external_id is not None and given.external_id != there.external_id,
+    }
+    return [what for what, different in differs.items() if different]
+
+
+def _assert_same(field: str, found: Sequence[str], name: str) -> None:
+    """Raise Conflict where a known id came with something else: it would be lost without a word."""
     if found:
         raise Conflict(
-            f"external_id: stands for {name}, which has another {' and another '.join(found)}: take another external "
-            "id, or send the same",
-            field="external_id",
+            f"{field}: stands for {name}, which has another {' and another '.join(found)}: take another id, "
+            "or send the same",
+            field=field,
         )
-
-
-def _brought(arrival: Arrival) -> tuple[str, bytes | None]:
-    return arrival.media_type, arrival.body
 
 
 class _Stored:
@@ -126,14 +153,17 @@ class _Stored:
             if known is not None:
                 if known.deleted:
                     raise Gone(f"external_id: its trigger {known.name} was deleted", field="external_id")
-                self._assert_repeats(known, arrival)
+                if self._erased(known.key):
+                    return Written(known.name, False, (LEFT_OUT,))
+                self._assert_repeats("external_id", known, arrival)
                 return Written(known.name, False)
         named = [known for known in self._named if known.name == given.trigger_id]
         if not named:
             return None
         spot = self.spot(arrival)
         own = next((known for known in named if known.agent_id == agent), None)
-        if own is not None and not own.deleted and own.thread == spot.key and self._same(own.key, arrival):
+        if own is not None and not own.deleted and not self._erased(own.key):
+            self._assert_repeats("trigger_id", own, arrival)
             return Written(own.name, False)
         if own is not None and own.deleted:
             raise Conflict(
@@ -144,24 +174,23 @@ class _Stored:
             raise taken(named[0].name, "trigger_id")
         return None
 
-    def _assert_repeats(self, known: Known, arrival: Arrival) -> None:
-        """Raise Conflict where a trigger under a known external id is another one. What was erased is not compared, nor
-        the thread where that is gone."""
+    def _erased(self, key: int) -> bool:
+        return (
+            self._session.row("SELECT 1 FROM records WHERE key = $key AND forgotten = 'redact'", {"key": key})
+            is not None
+        )
+
+    def _assert_repeats(self, field: str, known: Known, arrival: Arrival) -> None:
+        """Raise Conflict where a trigger under a known id is another one. A thread that is gone is not compared."""
         row = self._session.row(
-            "SELECT split_part(content, chr(10), 1), forgotten FROM records WHERE key = $key AND valid_to IS NULL",
+            "SELECT r.content, r.created_at, r.source, p.media_type, p.body "
+            "FROM records r LEFT JOIN payloads p USING (key) WHERE r.key = $key AND r.valid_to IS NULL",
             {"key": known.key},
         )
-        if row is None or row[1] is not None:
-            return
-        given = arrival.given
-        spot = self._spots[arrival.viewer, given.thread_id]
-        differs = {
-            "payload": not self._same(known.key, arrival),
-            "thread": isinstance(spot, Spot) and known.thread != spot.key,
-            "summary": bool(given.summary) and given.summary != row[0],
-        }
-        _assert_same(differs, known.name)
-
-    def _same(self, key: int, arrival: Arrival) -> bool:
-        row = self._session.row("SELECT media_type, body FROM payloads WHERE key = $key", {"key": key})
-        return (row or ("", None)) == _brought(arrival)
+        assert row is not None
+        content, moment, source, media_type, body = row
+        line = content.partition("\n")[0]
+        there = _Said(known.name, known.external_id, line, moment, json.loads(source), (media_type or "", body))
+        spot = self._spots[arrival.viewer, arrival.given.thread_id]
+        same_thread = isinstance(spot, StoreError) or known.thread == spot.key
+        _assert_same(field, _differing(there, arrival, same_thread), known.name)

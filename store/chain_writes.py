@@ -20,7 +20,7 @@ from .chain_input import (
 from .duck import Session, query
 from .errors import Conflict, InvalidField, StoreError
 from .numbers import Numbers
-from .records import PREFIX, Kind, Record, Written, key_of, made_name, name_hash, parse_name
+from .records import LEFT_OUT, PREFIX, Kind, Record, Written, key_of, made_name, name_hash, parse_name
 from .repetitions import caller_hash
 from .rows import Prepared, prepare
 from .times import utc
@@ -255,25 +255,42 @@ def create_thread(session: Session, given: ThreadIn, viewer: Viewer, now: dateti
     if given.natural_key is not None:
         there = external(session, "thread", agent, [given.natural_key]).get(given.natural_key)
         if there is not None and not there.deleted:
-            return Written(there.name, False)
+            return Written(there.name, False, _not_applied(session, there, given))
     named = _named(session, given.thread_id, viewer, now, "thread_id")
     text = thread_text(summary, given.natural_key)
     if named is not None:
         stored = reads.by_ids(session, [named.name], viewer, now).get(named.name)
         if named.external_id != given.natural_key or stored is None or stored.content != text:
             raise taken(named.name, "thread_id")
-        return Written(named.name, False)
+        return Written(named.name, False, _not_applied(session, named, given))
     batch = Batch(session, now)
     if given.thread_id is None:
         ((n, name),) = batch.names("thread", 1)
     else:
         n, name = batch.numbers.record("thread"), given.thread_id
     spot = _spot(given.team_id, given.scope, given.bucket, given.path or f"threads/{name}")
-    record = record_of("thread", text, path=spot.path, status=given.status)
+    record = record_of("thread", text, path=spot.path, status=given.status or "open")
     item = prepare(record.model_copy(update={"external_id": given.natural_key}))
     batch.add("thread", n, name, item, agent, spot, None)
     batch.write()
     return Written(name, True)
+
+
+def _not_applied(session: Session, there: Known, given: ThreadIn) -> tuple[str, ...]:
+    """A note on the fields that a thread is asked for with and that it has otherwise: they stay as they are."""
+    row = session.row(
+        "SELECT split_part(content, chr(10), 1), status, path, scope, bucket, team_id, forgotten FROM records "
+        "WHERE key = $key AND valid_to IS NULL",
+        {"key": there.key},
+    )
+    assert row is not None
+    *stored, forgotten = row
+    if forgotten is not None:
+        return (LEFT_OUT,)
+    said = dict(zip(("summary", "status", "path", "scope", "bucket", "team_id"), stored, strict=True))
+    said["thread_id"] = there.name
+    names = sorted(name for name in said if getattr(given, name) and getattr(given, name) != said[name])
+    return (f"is stored already; not applied: {', '.join(names)}; update it, or forget it first",) if names else ()
 
 
 def _spot(team: str = "", scope: str = "", bucket: str = "", path: str = "") -> Spot:

@@ -88,7 +88,11 @@ class _Placed(BaseModel):
     links: list[str]
 
 
-class ThreadOut(_Placed):
+class _Noted(BaseModel):
+    notes: Annotated[list[str] | None, Field(description="of a write: what was not applied")] = None
+
+
+class ThreadOut(_Placed, _Noted):
     """A thread; `links` are ids that links lead to or come from."""
 
     thread_id: ThreadId
@@ -130,7 +134,7 @@ class WorkerOut(_Placed):
     cites: list[AnyId]
 
 
-class TriggerOut(BaseModel):
+class TriggerOut(_Noted):
     """A trigger, inline. `payload` is there for a small one, `spilled` says how to get a larger one and how large."""
 
     trigger_id: TriggerId

@@ -69,6 +69,8 @@ def _written(caller: Caller, written: Written, document: Document, route: str, *
     """201 with what is new, 200 with what is there; `given` are the fields that come from this request."""
     new = written.created or written.updated
     told = _told(caller, document, *(given if new else ()))
+    if written.notes:
+        told = {**told, "notes": list(written.notes)}
     return answer(told, 201, {"Location": f"/{route}/{written.id}"}) if new else answer(told)
 
 

@@ -110,13 +110,14 @@ def test_a_trigger_says_its_line_its_place_and_its_small_payload(client: TestCli
 def test_writing_the_same_again_answers_with_what_is_there(client: TestClient) -> None:
     """201 and a Location first, then 200 with the same id, for each kind of object."""
     one = made(client, "/threads", summary="first", natural_key="k")["thread_id"]
-    assert made(client, "/threads", 200, summary="second", natural_key="k")["summary"] == "first"
+    there = made(client, "/threads", 200, summary="second", natural_key="k")
+    assert there["summary"] == "first" and "not applied: summary" in there["notes"][0]
     event = {"thread_id": one, "source": "ci", "summary": "x", "external_id": "e"}
     told = client.post("/triggers", json=event)
     assert told.headers["location"] == f"/triggers/{told.json()['trigger_id']}"
     assert client.get(told.headers["location"]).status_code == 200
     assert made(client, "/triggers", 200, **event)["trigger_id"] == told.json()["trigger_id"]
-    other = client.post("/triggers", json={**event, "payload": {"n": 1}})
+    other = client.post("/triggers", json={**event, "occurred_at": "2026-01-02T03:04:05Z"})
     assert other.status_code == 409
     assert other.json()["detail"].startswith(f"external_id: stands for {told.json()['trigger_id']}, which has another")
     work = {"worker_id": "wkr_a", "task": "look", "threads": [one]}

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_packs.packer import ContextPacks
+from context_packs.store.chain_input import TriggerIn, arrival, checked
 from context_packs.store.errors import Conflict, Gone, InvalidField, NotFound
 
 
@@ -334,6 +335,7 @@ def test_the_same_key_answers_with_what_is_there(kit: Any) -> None:
     packs = chain(kit)
     again = packs.create_thread("another line", natural_key="acme/shop#412")
     assert (again.id, again.created) == ("thr_pr_412", False)
+    assert again.notes == ("is stored already; not applied: summary; update it, or forget it first",)
     sent = packs.add_trigger("thr_pr_412", "chat", payload="Who looks at this?", external_id="m-3")
     assert (sent.id, sent.created) == ("trg_0003", False)
     packs.create_thread("another thread", thread_id="thr_b")
@@ -351,8 +353,6 @@ def test_the_same_key_answers_with_what_is_there(kit: Any) -> None:
     given = {"trigger_id": "trg_mine", "payload": {"a": 1}}
     assert packs.add_trigger("thr_pr_412", "ci", **given).created
     assert not packs.add_trigger("thr_pr_412", "ci", **given).created
-    with pytest.raises(Conflict, match="trigger_id: trg_mine stands for something else"):
-        packs.add_trigger("thr_pr_412", "ci", trigger_id="trg_mine", payload={"a": 2})
     assert packs.create_worker("t", ["thr_pr_412"], worker_id="wkr_w").created
     assert not packs.create_worker("t", ["thr_pr_412"], worker_id="wkr_w").created
     with pytest.raises(Conflict):
@@ -407,6 +407,80 @@ def test_an_error_of_one_keeps_back_no_other(kit: Any) -> None:
         thread.join(60)
     assert {outcomes[k] for k in (0, 2, 4, 6)} == {"thread_id: there is no record thr_none"}
     assert sorted(outcomes[k] for k in (1, 3, 5, 7)) == ["trg_0001", "trg_0002", "trg_0003", "trg_0004"]
+
+
+NOON = "2026-03-01T12:00:00Z"
+EVENT = {"source": "ci", "summary": "one line", "payload": {"a": 1}, "occurred_at": NOON}
+OTHERS: list[tuple[str, dict[str, Any]]] = [
+    ("occurred_at", {"occurred_at": "2026-03-01T12:00:00.000001Z"}),
+    ("source", {"source": "chat"}),
+    ("source", {"source": {"name": "ci", "run": 7}}),
+    ("summary", {"summary": "another line"}),
+    ("payload", {"payload": {"a": 2}}),
+    ("payload", {"payload": None}),
+    ("thread", {"thread_id": "thr_b"}),
+    ("occurred_at and another source", {"occurred_at": 7, "source": "chat"}),
+]
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("known", ["external_id", "trigger_id"])
+def test_a_trigger_that_comes_again_with_anything_else_is_a_conflict(kit: Any, known: str, together: bool) -> None:
+    """Each field that differs is named, whichever id is known and whether the first one came before or in the same
+    batch; what is left out is no difference, nor the same time written otherwise."""
+    packs = kit.packs()
+    for name in ("thr_a", "thr_b"):
+        packs.create_thread("t", thread_id=name)
+    names = {"external_id": "e-1", "trigger_id": "trg_1"}
+    event = {"thread_id": "thr_a", **EVENT, **names}
+    others = [(what, {**event, **other}) for what, other in OTHERS]
+    others.append(
+        ("external_id", {**event, "external_id": "e-2"})
+        if known == "trigger_id"
+        else ("trigger_id", {**event, "trigger_id": "trg_2"})
+    )
+    same = {name: value for name, value in event.items() if name not in ("summary", "occurred_at")}
+    said = {**event, "occurred_at": "2026-03-01T13:00:00+01:00"}
+    sent = [event, *(other for _, other in others), same, said]
+    given = [arrival(checked(TriggerIn, one), packs.viewer) for one in sent]
+    chain = packs._store.chain  # type: ignore[attr-defined]
+    first, *told, left, zoned = chain._add(given) if together else [chain._add([one])[0] for one in given]
+    assert first.created and [(one.id, one.created) for one in (left, zoned)] == [("trg_1", False)] * 2
+    for (what, fields), error in zip(others, told, strict=True):
+        field = "trigger_id" if fields["external_id"] == "e-2" else "external_id"
+        assert (type(error), error.field) == (Conflict, field)
+        assert str(error) == (f"{field}: stands for trg_1, which has another {what}: take another id, or send the same")
+
+
+def test_a_trigger_or_thread_that_was_erased_says_so_when_it_comes_again(kit: Any) -> None:
+    """Its text stays away, and the answer has a note."""
+    packs = kit.packs()
+    packs.create_thread("t", thread_id="thr_a", natural_key="k")
+    packs.add_trigger("thr_a", "ci", summary="secret", external_id="e")
+    packs.forget("trg_0001", "redact")
+    again = packs.add_trigger("thr_a", "ci", summary="secret", external_id="e")
+    assert (again.id, again.created, len(again.notes)) == ("trg_0001", False, 1)
+    assert "left out" in again.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"status": "open"}, "status"),
+        ({"path": "elsewhere", "scope": "local", "bucket": "b", "team_id": "red"}, "bucket, path, scope, team_id"),
+        ({"thread_id": "thr_b"}, "thread_id"),
+        ({"summary": "another", "status": "waiting"}, "status, summary"),
+        ({"summary": "t", "status": "done"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_thread_that_is_there_names_what_was_not_applied(kit: Any, fields: dict[str, str], names: str) -> None:
+    """Fields that are given and differ are named; those that are not given stay unsaid."""
+    packs = kit.packs("planner", "red")
+    packs.create_thread("t", thread_id="thr_a", natural_key="k", status="done")
+    told = packs.create_thread(**{"summary": "t", "natural_key": "k", **fields})
+    note = f"is stored already; not applied: {names}; update it, or forget it first"
+    assert (told.id, told.created, told.notes) == ("thr_a", False, (note,) if names else ())
 
 
 def test_an_update_is_a_version(kit: Any) -> None:
