@@ -71,11 +71,25 @@ FAINT: Final = (_VERBS - _MATTER) | frozenset(
 )
 
 _COMMON: Final = FAINT | _LITTLE
+# Turns of speech whose words would say something elsewhere.
+_SET_PHRASES: Final = re.compile(
+    r"\b(?:okie dokie|sounds? like a plan|mak(?:es?|ing) (?:perfect |total )?sense|(?:i )?(?:don't|do not|dunno) know|"
+    r"have a \w+(?: \w+)?|(?:can|do) you hear me|your (?:call|choice|turn|pick)|"
+    r"whatever (?:you (?:think|prefer|like|want|say)|works)(?: is best| works)?|moving on|pretty please|"
+    r"^option (?:[a-z]|\d+)$|"
+    r"no (?:problem|worries|idea|rush|hurry|objections?|complaints|thank you)|long time no see|"
+    r"talk (?:to you )?(?:soon|later)|"
+    r"take (?:care|your time)|keep up the good work|good (?:point|idea|call|question|stuff|catch|to (?:know|hear|see))|"
+    r"(?:that|this|it) help(?:s|ed)(?: a lot)?|thumbs up|fingers crossed|my (?:bad|mistake|fault)|you rock|"
+    r"you(?:'re| are) the best|well played|nailed it|love it|same (?:here|to you)|fine by me|nice to (?:meet|see) you|"
+    r"sleep well|happy (?:new year|birthday|holidays)|merry christmas|"
+    r"(?:thanks|thank you) (?:a|so) (?:bunch|lot|ton|million)|almost|tysm|ttyl|np|brb|omg|kk|hurray|bravo)\b"
+)
 _TYPOGRAPHY: Final = str.maketrans("‘’“”–—…", "''\"\"--.")
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _CJK_WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆〇]")
-_SIGNS: Final = re.compile("[👍👌🙏👏✅💯😀-😏🙂🙌🏻-🏿]\ufe0f?")
+_SIGNS: Final = re.compile("[👍👌🙏👏✅💯😀-😏🙂🙌🎉🥳🤝💪🏻-🏿]\ufe0f?")
 _PICTURE: Final = regex.compile(r"\p{Extended_Pictographic}(?<![\p{N}])|\p{Regional_Indicator}|[+#]{1,2}$")
 
 # Japanese: what belongs to grammar, to asking and to courtesy, longest first where one begins another.
@@ -127,6 +141,31 @@ _BARE_REQUEST: Final = regex.compile(
     r"|(?:を)?お?願いします|(?:を)?(?:よろしく|頼む|頼みます))[。．.!！、\s]*"
 )
 
+# What is said in reply and names no matter, as a whole: はい、いい感じです. Its words may be matter inside a question.
+_REPLY: Final = regex.compile(
+    r"(?:(?:(?:あー?|おー?|えー?|じゃあ?|では|それ(?:では|で|なら|は)?|これ(?:で|は)?|そのまま|どうも|とても|すごく|本当に|大変|まあ|もう|"
+    r"いったん|一旦|とりあえず|ひとまず|特に(?:は)?|今のところ|もちろん)[、,]?\s*)*"
+    r"(?:はい|ええ|うん|いいえ|いえ|いや|ありがとう(?:ございま(?:す|した))?|お願い(?:し(?:ます|たい)|いたします)|よろしく|了解|承知|"
+    r"わかった|分かった|わかりました|分かりました|感謝|助か(?:る|った|ります|りました)|さすが|すごい|凄い|素敵|素晴らしい|すばらしい|"
+    r"見事|ばっちり|バッチリ|完璧|最高|えらい|偉い|ナイス|グッド|グッジョブ|サンキュー|いい感じ|良い感じ|いい(?:案|考え|アイデア)|"
+    r"(?:何も)?(?:問題|異論|異議|質問|変更|追加|心配|必要)(?:は|も)?(?:ない|なし|無い|無し|ありません|なさそう)|"
+    r"何も(?:ない|ありません)|ない|なし|ありません|なんでも(?:ない|いい)|何でも(?:ない|いい)|不要|無用|いらない|いりません|結構|やめて(?:おいて)?|"
+    r"やめ(?:る|ます|ましょう|よう)|ストップ|(?:キャンセル|スキップ|中止|中断|終了|承認|採用|納得|安心|元気)(?=です|で|し|だ|[?？])|(?:これ|それ|そのまま)で|(?:少々|しばらく)お待ち(?:ください)?|次(?:へ|に)?|"
+    r"(?:お任せ|お?まかせ)(?:し)?|任せ(?:る|た|ます)?|頼(?:む|みます)|(?:どっち|どちら|どれ|なん|何)でも|(?:両方|二つ|全部|どちら|どっち)(?:とも)?|"
+    r"[0-9０-９一二三四五]{1,2}(?:つ目|番目?|個目)(?:の(?:方|ほう|案))?|[A-Da-dＡ-Ｄ]案?(?=で|に|をお|お願い)|前者|後者|(?:最初|最後|上|下)の(?:やつ|方|ほう|案|もの)|"
+    r"もう(?:一回|一度|少し)|元に戻して|もっと\p{L}{1,4}く|(?:その|この)(?:方針|方向|案|通り|調子|線|内容|感じ)|"
+    r"また(?:明日|今度|後で|あとで|来週|ね)|(?:大)?正解|合ってる|合っています|たしかに|確かに|もちろん|当然|うー?ん+|んー*|えーっ?と|えっと|"
+    r"ふーん|ふむ(?:ふむ)?|ほう|へ[えー]*|ほんと(?:う)?(?:に)?|本当(?:に)?|まじ(?:で|っす)?|マジ(?:で|っす)?|どう思(?:う|います)|どうしよう|"
+    r"(?:他|ほか)に(?:は|も)?(?:何か)?(?:ある|あります)?|以上|おわり|終わ(?:り|った|りました)|(?:準備)?(?:完了|できた|できました)|"
+    r"準備(?:は)?(?:OK|ok|オーケー|いい|万端)|聞こえ(?:る|ます)|お元気|調子(?:は)?(?:どう|いかが)|気にしないで(?:ください)?|"
+    r"賛成|同意|同感|やった|よかった|良かった|楽しみ|残念|面白い|うれしい|嬉しい|(?:お)?久しぶり|ただいま|おかえり|"
+    r"(?:いい|よい|良い|良さそう|よさそう)|大丈夫|オーケー|オッケー|OK|ok|Ok|おけ|おｋ|おk|ハロー|バイバイ|笑笑+|ww*)"
+    r"(?:です|でした|だ|だった|します|しました|いたします|してい?ます|ました|そう)?(?:で|に|が|を)?"
+    r"(?:お願い(?:し|いたし)ます|頼みます|いき(?:ます|ましょう)|いこう|行きましょう|進めて(?:ください)?|進めましょう|続けて(?:ください)?|して(?:ください)?)?"
+    r"(?:か|かな|っけ)?(?:ね|よ|よね|な|わ|ぞ)?[、,。．.!！?？〜~ー…\s]*){1,4}"
+)
+_LONGEST_REPLY: Final = 32  # characters
+
 # What was done, without saying what: enough where a time is named.
 _ACTIVITY: Final = frozenset(
     "accomplish accomplished achieve achieved activities activity do doing done event events finished happen happened "
@@ -144,13 +183,17 @@ def is_idle(sentence: str) -> bool:
         plain = text.strip(" 　。．.!！?？、,…〜~ー")
         if _BARE_REQUEST.fullmatch(plain) or _BARE_REQUEST.fullmatch(text):
             return True
+        if len(text) <= _LONGEST_REPLY and _REPLY.fullmatch(text):
+            return True
         latin = [word for word in _WORD.findall(_CJK_WORD.sub(" ", text)) if not word.isdecimal()]
         return not any(_matter(run) for run in _runs(text)) and all(word.lower() in _LITTLE for word in latin)
-    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    words = _WORD.findall(_SET_PHRASES.sub("ok", text.lower().replace("’", "'")))
     if not words or _PICTURE.search(text):
         return not text or not (words or _PICTURE.search(text))
     rest = [word for word in words if not _small(word)]
     if not rest:
+        return True
+    if set(rest) <= _PACE and len(words) <= 2 * len(rest) and _imperative(words):
         return True
     if len(rest) > 1 or rest[0] not in words[:5]:
         return False

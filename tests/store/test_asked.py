@@ -14,16 +14,18 @@ NOW = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)  # a Wednesday
 IDLE = (
     "ok|okay, thanks!|thank you so much|yes|no, not yet|sure, go ahead|go on|please continue|lgtm|looks great to me|"
     "good evening everybody|how are you?|great, merge it|push it now|undo that please|can you do it again?|never mind|"
-    "sounds good, let's do this|perfect 👍|stop|wait a moment|see you tomorrow|fix them all, please"
+    "sounds good, let's do this|perfect 👍|stop|wait a moment|see you tomorrow|fix them all, please|makes sense|"
+    "sounds like a plan|commit and push|your call|thanks a lot!|I don't know|have a nice day|option b"
 ).split("|")
 IDLE_JAPANESE = (
     "はい。|うん、いいよ|ありがとう！|どうもすみません|お世話になっております。|承知しました|わかりました、進めてください|"
     "こんにちは|続けて|もう一度お願いします|プッシュしてください|再起動して|それでいいです|大丈夫です|おやすみなさい|なるほど|"
-    "お疲れ様です|では始めましょう"
+    "お疲れ様です|では始めましょう|いい感じです|特にありません|問題ないです|その方針でお願いします|二つ目で|お任せします|"
+    "もう一回|以上です|感謝です、助かる|たしかに|どっちでもいいです|すごいですね|少々お待ちください|元に戻して|また明日"
 ).split("|")
 MATTER = (
     "deploy|Valkey|who owns the scanners?|when do we deploy|where is it kept|can you run the linter before lunch?|R|7|"
-    "fix the login page|採水はいつ|船の手配は誰に頼む？|契約|リトライの回数は？|テストの手順を教えて|京"
+    "fix the login page|what is option b?|does it make sense to retry?|問題の原因は？|採用|A案の費用は？|いい店ある？|採水はいつ|船の手配は誰に頼む？|契約|リトライの回数は？|テストの手順を教えて|京"
 ).split("|")
 
 
