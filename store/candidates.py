@@ -41,6 +41,7 @@ MAX_QUERY_TERMS = 256  # of a query; what stands behind them is not searched
 _LEAD_CHARS = 300  # of each record that a restore shows before it shows more of any
 _FIRST = 3.0  # the score of what a restore shows in its first round
 _LINK = "link"  # what the reason of a record begins with to which links lead
+_COMPARED = 16  # records, at least, of which near-duplicates are folded
 _TAIL_PASSAGES = 8  # of an episode's end, and of what follows the beginning
 
 
@@ -215,7 +216,11 @@ def _marked(kept: Candidates, hits: tuple[Hit, ...], scoring: Scoring, hops: int
         beside -= set(near)
         begun = tuple(hit for ref in near for hit in _beginning(kept.records[ref]) if hit.score == _FIRST)
         hits += tuple(replace(hit, score=0.0) for hit in begun)
-    return replace(kept, items=tuple(replace(item, relevant=item.id not in beside) for item in kept.items)), hits
+    items = tuple(
+        Candidate(item.id, item.rank, item.score, item.duplicate_of, item.reason, item.coverage, item.id not in beside)
+        for item in kept.items
+    )
+    return replace(kept, items=items), hits
 
 
 def named(words: Sequence[str], said_by: Sequence[str], found: Evidence) -> Bools:
@@ -403,7 +408,7 @@ def _assemble(
         return {i: signature_of(text.title, text.content) if text else b"" for i, text in texts.items()}
 
     # Only what may come in is compared: the rest is out by max_items whatever it repeats.
-    reach = min(len(rows), take + 8)
+    reach = min(len(rows), max(take, _COMPARED))
     prints = np.array([row.prints for row in rows[:reach]], dtype=np.int64).reshape(reach, 2)
     stands_for = fold(prints, signatures) + [None] * (len(rows) - reach)
     if repeats:

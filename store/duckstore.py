@@ -128,10 +128,12 @@ class DuckStore:
         """Sort the postings if any stand unsorted, in short transactions: worth it after a large import."""
         from . import postings
 
-        more = True
-        while more:  # between two steps others have their turn
-            with self.duck.writing(records=False, make=False) as session:
-                more = postings.merge_step(session, all_of_it=True)
+        # A merge that was begun before the last records came leaves them to a second one.
+        for _ in range(2):
+            more = True
+            while more:  # between two steps others have their turn
+                with self.duck.writing(records=False, make=False) as session:
+                    more = postings.merge_step(session, all_of_it=True)
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = False) -> list[Forgotten]:
         """Forget records that the viewer owns, all or none: `soft_delete` keeps the text for the owner's export,

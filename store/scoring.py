@@ -135,7 +135,10 @@ class Ranked:
 
 def bm25(idf: Floats, tf: Floats, length: Floats, average: float, k1: float, b: float) -> Floats:
     """BM25 term weights: idf · tf·(k1+1) / (tf + k1·(1 − b + b·length/average))."""
-    return idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / max(average, 1e-9)))
+    weights: Floats = idf * tf
+    weights *= k1 + 1
+    weights /= tf + k1 * (1 - b + b * length / max(average, 1e-9))
+    return weights
 
 
 def idf(df: Floats, n: int) -> Floats:
@@ -167,9 +170,10 @@ def score(found: Evidence, scoring: Scoring) -> Scores:
     row = np.repeat(np.arange(n), np.diff(runs, append=len(found.vid)))
     count = np.where(in_text, found.tf, found.tf * scoring.header)
     cells = row[word] * words + found.slot[word]
-    table: Floats = np.bincount(cells, weights=count[word], minlength=n * words).reshape(n, words).astype(np.float64)
+    sums = np.bincount(cells, weights=count[word], minlength=n * words)
+    table: Floats = sums.astype(np.float64, copy=False).reshape(n, words)
     length = found.terms[runs]
-    rare = idf((table > 0).sum(axis=0).astype(np.float64), records)
+    rare = idf(np.count_nonzero(table, axis=0).astype(np.float64), records)
     whole = bm25(rare, table, length[:, None], terms / max(records, 1), scoring.k1, scoring.record_b).sum(axis=1)
 
     # The passages of a record stand together: the best of each run is the best of its record.

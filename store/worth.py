@@ -61,9 +61,10 @@ def hits_of(
     chosen = np.array([ref in records for ref in ids], dtype=bool)[ranked.owner]
     if not chosen.any():
         return ()
-    signs = {n: _signs(session, records[ids[n]]) for n in dict.fromkeys(ranked.owner[chosen].tolist())}
+    asked = asked_for(text)
+    signs = {n: _signs(session, records[ids[n]], asked) for n in dict.fromkeys(ranked.owner[chosen].tolist())}
     pool = _pooled(ranked, chosen)
-    _weighed(pool, text, frozenset(words).union(query_terms(text)), {n: records[ids[n]] for n in signs}, signs)
+    _weighed(pool, asked, frozenset(words).union(query_terms(text)), {n: records[ids[n]] for n in signs}, signs)
     relevant = _relevant(pool, scoring)
     order = _together(pool, scoring)
     order = _in_turn(pool.record[order], order, len(ids), scoring)
@@ -92,10 +93,9 @@ def _pooled(ranked: Ranked, chosen: Bools) -> _Pool:
 
 
 def _weighed(
-    pool: _Pool, text: str, words: frozenset[str], records: Mapping[int, Record], signs: Mapping[int, Signs]
+    pool: _Pool, asked: Asked, words: frozenset[str], records: Mapping[int, Record], signs: Mapping[int, Signs]
 ) -> None:
     """Add what the text of the passages tells."""
-    asked = asked_for(text)
     before = 0
     for index, sign in signs.items():
         mine = np.flatnonzero(pool.record == index)
@@ -160,12 +160,12 @@ def _columns(sign: Signs, asked: Asked) -> dict[str, Floats]:
     return columns
 
 
-def _signs(session: Session, record: Record) -> Signs:
-    """The signs of a record, remembered by a process that keeps the file."""
-    name = ("signs", record.id, record.agent_id, record.version)
+def _signs(session: Session, record: Record, asked: Asked) -> Signs:
+    """The signs of a record that a question asks for, remembered by a process that keeps the file."""
+    name = ("signs", record.id, record.agent_id, record.version, asked.date, asked.number, asked.name)
     signs: Signs | None = session.recalled(name)
     if signs is None:
-        signs = signs_of(record)
+        signs = signs_of(record, asked)
         session.keep(name, signs, 300 + 88 * len(record.passages))
     return signs
 

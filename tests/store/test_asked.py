@@ -25,7 +25,8 @@ IDLE_JAPANESE = (
 ).split("|")
 MATTER = (
     "deploy|Valkey|who owns the scanners?|when do we deploy|where is it kept|can you run the linter before lunch?|R|7|"
-    "fix the login page|what is option b?|does it make sense to retry?|問題の原因は？|採用|A案の費用は？|いい店ある？|採水はいつ|船の手配は誰に頼む？|契約|リトライの回数は？|テストの手順を教えて|京"
+    "fix the login page|what is option b?|does it make sense to retry?|問題の原因は？|採用|A案の費用は？|いい店ある？|"
+    "採水はいつ|船の手配は誰に頼む？|契約|リトライの回数は？|テストの手順を教えて|京"
 ).split("|")
 
 

@@ -88,5 +88,4 @@ def test_an_import_sorts_the_index_at_its_end(kit: Any) -> None:
     assert step(store)
     store.remember_many([{"content": f"lion number{n}"} for n in range(30)], kit.me)
     store.merge()
-    store.merge()
     assert int(state(store)["sorted_postings"]) == len(rows_of(store))
