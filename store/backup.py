@@ -11,7 +11,7 @@ from .aside import aside
 from .attached import quoted
 from .duck import Duck
 from .errors import InvalidField, StoreDamaged, StoreFull
-from .files import assert_no_log, copy_private, remove, sync_file, sync_folder
+from .files import assert_no_log, copy_into, draft_of, sync_file, sync_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,17 @@ def backup(duck: Duck, target: str, *, force: bool = False, progress: Callable[[
         raise InvalidField("file: a store in memory has no file to copy: export it", field="file")
     target = os.path.realpath(target)
     _assert_free(duck.path, target, force)
-    draft = f"{target}.{os.getpid()}.part"
     try:
-        with duck.alone() as path:
-            assert_no_log(path)
-            copy_private(path, draft)
-        sync_file(draft)
-        saved = _verified(draft, progress)
-        if force:
-            os.replace(draft, target)
-        else:
-            os.link(draft, target)  # unlike a rename it never takes the place of a file that came meanwhile
+        with draft_of(target) as (draft, descriptor):
+            with duck.alone() as path:
+                assert_no_log(path)
+                copy_into(path, descriptor)
+            sync_file(draft)
+            saved = _verified(draft, progress)
+            if force:
+                os.replace(draft, target)
+            else:
+                os.link(draft, target)  # unlike a rename it never takes the place of a file that came meanwhile
         sync_folder(target)
     except FileExistsError as error:
         raise _taken(target) from error
@@ -53,9 +53,6 @@ def backup(duck: Duck, target: str, *, force: bool = False, progress: Callable[[
                 f"file: can not write {os.path.basename(target)}: {error.strerror}; name another file", field="file"
             ) from error
         raise StoreFull("the copy can not be written: free some space there, or name another file") from error
-    finally:
-        if os.path.exists(draft):  # not in a folder that may not even be looked into
-            remove(draft)
     return saved
 
 

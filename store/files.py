@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import StoreFull, StoreReadOnly, StoreUnavailable
+
+if sys.platform != "win32":
+    import fcntl
 
 READ_ONLY = "the store can not be written: make the file and its folder writable"
 
@@ -34,6 +40,46 @@ def remove(path: str) -> None:
         os.unlink(path)
 
 
+@contextmanager
+def draft_of(target: str) -> Iterator[tuple[str, int]]:
+    """A new private file beside `target`, by name and descriptor, that is gone at the end. What a process that was
+    killed has left there is taken away first."""
+    _remove_left(target)
+    draft = f"{target}.{os.getpid()}.part"
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # it ends with the process
+        yield draft, descriptor
+    finally:
+        os.close(descriptor)
+        remove(draft)
+
+
+def _remove_left(target: str) -> None:
+    """Take away drafts of a file that nobody holds. On Windows, which has no such lock, they stay."""
+    if sys.platform == "win32":
+        return
+    folder, name = os.path.split(target)
+    left = re.compile(rf"{re.escape(name)}\.\d+\.part")
+    for draft in (os.path.join(folder, found) for found in _names(folder) if left.fullmatch(found)):
+        with suppress(OSError):  # it is held, or stays where it does no harm
+            descriptor = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(draft)
+            finally:
+                os.close(descriptor)
+
+
+def _names(folder: str) -> list[str]:
+    """What is in a folder; nothing of one that can not be listed, as making a draft there says why."""
+    try:
+        return os.listdir(folder or ".")
+    except OSError:
+        return []
+
+
 def not_written(error: OSError, what: str) -> StoreUnavailable:
     """Why work that writes beside a store failed, with the way out: rights and room are different things."""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -44,7 +90,15 @@ def not_written(error: OSError, what: str) -> StoreUnavailable:
 def copy_private(source: str, target: str) -> None:
     """Copy bytes into a new file that nobody else can read. Raises FileExistsError where something stands there."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(source, "rb") as read, os.fdopen(descriptor, "wb") as write:
+    try:
+        copy_into(source, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def copy_into(source: str, descriptor: int) -> None:
+    """Copy the bytes of a file into an open one."""
+    with open(source, "rb") as read, os.fdopen(descriptor, "wb", closefd=False) as write:
         shutil.copyfileobj(read, write, 2**20)
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from context_packs.store.files import draft_of
+
 from ..errors import InvalidField, StoreDamaged, row_for
 from .console import Command, Globals, as_path, progress, say, say_json
 
@@ -123,21 +125,18 @@ def salvage(state: Globals, /, file: str, out: str) -> int:
 
 def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Write JSON Lines into a new file that nobody else can read, which appears whole or not at all."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         if path.exists():
             raise InvalidField(f"out: {path.name} is there already: name another file, or remove it first", field="out")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            for line in lines:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        draft.rename(path)
+        with draft_of(str(path)) as (draft, descriptor):
+            with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
+                for line in lines:
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            os.rename(draft, path)
     except OSError as error:
         raise InvalidField(
             f"out: can not write {path.name}: {error.strerror}; name another file", field="out"
         ) from error
-    finally:
-        if os.path.exists(draft):  # not in a folder that may not even be looked into
-            draft.unlink()
 
 
 @click.command(cls=Command)

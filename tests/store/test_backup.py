@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from context_packs.store.errors import InvalidField, StoreDamaged, StoreError
+from context_packs.store.files import draft_of
 
 WRITER = """
 import sys
@@ -52,6 +53,26 @@ def test_a_backup_is_readable_by_its_owner_only_and_leaves_no_draft(kit: Any) ->
     store.backup(str(folder / "copy.duckdb"))
     assert [path.name for path in folder.iterdir()] == ["copy.duckdb"]
     assert stat.S_IMODE((folder / "copy.duckdb").stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps drafts of what was killed")
+def test_a_backup_takes_away_what_a_killed_one_has_left(kit: Any) -> None:
+    """A draft of the same target that nobody holds; one that is held stays, and so does any other file."""
+    store = filled(kit)
+    folder = kit.folder / "backups"
+    folder.mkdir()
+    target = folder / "copy.duckdb"
+    names = ["copy.duckdb.99.part", "copy.duckdb.x.part", "copyXduckdb.7.part", "other.duckdb.7.part"]
+    for name in names:
+        (folder / name).write_bytes(b"half")
+    (folder / "copy.duckdb.8.part").symlink_to(names[1])
+    with draft_of(str(target)) as (draft, _):
+        os.rename(draft, folder / "copy.duckdb.9.part")
+        store.backup(str(target))
+        left = sorted(path.name for path in folder.iterdir())
+        assert left == sorted([target.name, "copy.duckdb.8.part", "copy.duckdb.9.part", *names[1:]])
+    store.backup(str(target), force=True)
+    assert not (folder / "copy.duckdb.9.part").exists()
 
 
 def test_a_backup_of_a_store_under_load_has_every_answered_write(kit: Any) -> None:
