@@ -263,24 +263,38 @@ def test_the_listed_packages_are_the_folders_on_disk() -> None:
 @pytest.mark.tree
 def test_every_package_folder_has_an_init() -> None:
     """No folder inside the import root is a namespace by accident."""
-    held = {path.parent for path in tracked() if path.relative_to(ROOT).parts[0] in FOLDERS}
+    held = {path.parent for path in tracked() if path.relative_to(ROOT).parts[0] in FOLDERS and not page(path)}
     assert held >= {ROOT / folder for folder in FOLDERS}
     assert [shown(folder) for folder in sorted(held) if not (folder / "__init__.py").is_file()] == []
 
 
 @pytest.mark.tree
 def test_package_data_covers_every_other_file() -> None:
-    """Every file that is not Python matches a package-data pattern of its own folder, or is the licence."""
+    """Every file that is not Python matches a package-data pattern of its own folder, or is the licence or a page."""
     patterns = setup()["tool"]["setuptools"]["package-data"]
     licences = set(setup()["project"]["license-files"])
     missed = []
     for path in tracked():
         if path.suffix == ".py" or path.relative_to(ROOT).parts[0] not in FOLDERS or shown(path) in licences:
             continue
+        if page(path):
+            continue
         package = ".".join((IMPORT_ROOT, *path.relative_to(ROOT).parent.parts))
         if not any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns.get(package, [])):
             missed.append(shown(path))
     assert missed == []
+
+
+@pytest.mark.tree
+def test_no_page_is_shipped() -> None:
+    """The README of a folder is for readers of the tree: no pattern takes it into the wheel."""
+    patterns = [pattern for several in setup()["tool"]["setuptools"]["package-data"].values() for pattern in several]
+    assert [pattern for pattern in patterns if fnmatch.fnmatchcase("README.md", pattern)] == []
+
+
+def page(path: Path) -> bool:
+    """Whether a file is the README of a folder."""
+    return path.name == "README.md"
 
 
 @cache

@@ -1,10 +1,11 @@
-"""What the README shows is run: its commands, its Python and the pack it prints.
+"""The pages: what they show is run, where they point to is there, and the text forms are those of the templates.
 
-In the README a comment on the line before a fenced block says what the block is: `<!-- run -->` for one that is run
-here (`run:curl`: where curl is installed), `<!-- demo-output -->` for the one that shows what `context-packs demo`
-prints.
+A comment on the line before a fenced block says what the block is: `<!-- run -->` for one that is run here (`run:curl`:
+where curl is installed), `<!-- demo-output -->` for what `context-packs demo` prints, `<!-- text-form:NAME -->` for
+what a template says. A page runs from top to bottom in one folder with one store.
 """
 
+import importlib.util
 import os
 import re
 import shutil
@@ -12,10 +13,17 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import jinja2
 import pytest
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+SCREENS = 180  # lines of the first page
+WHERE = ("*.md", ".github/*.md", "docs/*.md", "packer/**/*.md", "profiles/*.md", "store/**/*.md", "templates/*.md")
+PAGES = sorted({page for where in (*WHERE, "tests/*.md") for page in ROOT.glob(where)})
 BLOCK = re.compile(
     r"^<!-- (?P<marker>[\w:-]+) -->\n+```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -46,9 +54,9 @@ def command(block: Block) -> list[str]:
         return [sys.executable, "-c", block.text]
     if block.language == "console":
         lines = [line[2:] for line in block.text.splitlines() if line.startswith("$ ")]
-        assert lines, f"README.md:{block.line}: a console block without a command"
+        assert lines, f"line {block.line}: a console block without a command"
         return ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
-    assert block.language in {"bash", "sh"}, f"README.md:{block.line}: no way to run {block.language!r}"
+    assert block.language in {"bash", "sh"}, f"line {block.line}: no way to run {block.language!r}"
     return ["bash", "-euo", "pipefail", "-c", block.text]
 
 
@@ -70,16 +78,36 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_block_that_is_marked_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    """A reader who types the README's examples in order, in one folder and one store, sees each of them succeed."""
-    markdown = README.read_text(encoding="utf-8")
+def shown(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def runnable(page: Path) -> list[Block]:
+    """The blocks of a page that are run, in reading order."""
+    markdown = page.read_text(encoding="utf-8")
     found = [*blocks(markdown, "run"), *(blocks(markdown, "run:curl") if shutil.which("curl") else ())]
-    found.sort(key=lambda block: block.line)
-    assert {block.language for block in found} >= {"python"}, "README.md shows no Python that is run"
-    assert {block.language for block in found} & {"bash", "console"}, "README.md shows no command that is run"
-    for block in found:
+    return sorted(found, key=lambda block: block.line)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page == README else pytest.mark.tree, id=shown(page))  # others are in no wheel
+        for page in PAGES
+        if runnable(page)
+    ],
+)
+def test_every_block_that_is_marked_runs_from_top_to_bottom(tmp_path: Path, page: Path) -> None:
+    """A reader who types a page's examples in order, in one folder and one store, sees each of them succeed."""
+    for block in runnable(page):
         result = run(command(block), tmp_path)
-        assert result.returncode == 0, f"README.md:{block.line}\n{result.stdout}\n{result.stderr}"
+        assert result.returncode == 0, f"{shown(page)}:{block.line}\n{result.stdout}\n{result.stderr}"
+
+
+def test_the_first_page_shows_commands_and_python_and_is_short() -> None:
+    """README.md has an example for a terminal and one for a program, and takes two screens."""
+    assert {block.language for block in runnable(README)} >= {"bash", "python"}
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= SCREENS
 
 
 def test_the_pack_shown_is_the_pack_printed(tmp_path: Path) -> None:
@@ -104,3 +132,73 @@ def test_marked_blocks_are_told_from_others() -> None:
         "# T\n\n<!-- run -->\n```bash\necho 1\n```\n\n```bash\nfalse\n```\n<!-- run -->\n\n```python\nx = '`'\n```\n"
     )
     assert blocks(markdown, "run") == [Block("run", "bash", "echo 1\n", 3), Block("run", "python", "x = '`'\n", 11)]
+
+
+# ---- where pages point to
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What `#` may lead to in a page: its headings in lower case, without marks, blanks as hyphens."""
+    headings = HEADING.findall(CODE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.tree
+def test_every_link_between_pages_leads_somewhere() -> None:
+    """A relative link names a file or folder of the tree, and its `#part` a heading of that page."""
+    wrong = []
+    for page in PAGES:
+        for target in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+            name, _, part = target.partition("#")
+            if "://" in name:
+                continue
+            there = page.parent / name if name else page
+            if not there.exists() or (part and part not in anchors(there)):
+                wrong.append(f"{shown(page)}: {target}")
+    assert wrong == []
+
+
+# ---- what programs parse, and the picture
+
+PLACES = SimpleNamespace(
+    limits=SimpleNamespace(
+        used="<used>", maximum="<max>", items="<n>", shortened="<shortened>", dropped="<dropped>", first_needs="<needs>"
+    ),
+    item=SimpleNamespace(id="<id>", type="<type>", path="<path>", title="<title>", created_at="<date>"),
+)
+
+
+def text_form(template: str) -> str:
+    """All lines that a template can say around content, with names for the values; `nothing` is the empty answer."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("context_packs.templates", ""), undefined=jinja2.StrictUndefined, autoescape=False
+    )
+    environment.filters |= dict.fromkeys(("one_line", "heading", "day"), str)
+    say: Any = environment.get_template(f"{'public' if template == 'nothing' else template}.j2").module
+    if template == "nothing":
+        return f"{say.nothing()}\n"
+    pieces = (say.heading(), say.counted("<n>"), say.limited(PLACES.limits), say.reference(PLACES.item))
+    return "".join(f"{piece}\n" for piece in (*pieces, say.opening(), say.header(PLACES.item, "<k>")) if str(piece))
+
+
+@pytest.mark.tree
+@pytest.mark.parametrize("template", ["public", "session_start", "sections", "bare", "nothing"])
+def test_the_text_form_shown_is_the_template_s(template: str) -> None:
+    """The page of the library shows each line that other programs parse, as the template has it."""
+    page = (ROOT / "packer" / "README.md").read_text(encoding="utf-8")
+    (block,) = blocks(page, f"text-form:{template}")
+    assert block.text == text_form(template)
+
+
+@pytest.mark.tree
+def test_the_picture_is_that_of_today() -> None:
+    """`docs/pack.svg` shows what becomes of the records of the demo now; `python docs/picture.py` draws it anew."""
+    spec = importlib.util.spec_from_file_location("picture", ROOT / "docs" / "picture.py")
+    assert spec is not None and spec.loader is not None
+    picture = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(picture)
+    assert picture.PICTURE.read_text(encoding="utf-8") == picture.drawn()
