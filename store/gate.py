@@ -7,6 +7,7 @@ enough depends on how many words that is: one word of three is chance, three of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ from .scoring import BACKGROUND, Evidence, Floats, Ints, idf
 _POOL = 256  # passages of each part that are looked at with what stands around them
 # Least share of a part, by how many words of matter are found together: below 1.5 of them, below 2.5, and more.
 _FEW, _SOME, _MANY = 0.45, 0.35, 0.2
+# A large store has most words somewhere, so less is told by having some: from this many passages on more is asked for,
+# so much for each tenfold, and so much at most.
+_LARGE = 5_000
+_RISE = 0.13
+_HIGHEST_RISE = 0.12
 _UNKNOWN = 0.7  # weight of a word that nothing has, of what its rarity would give it
 _NAMED = 0.5  # the least where a name is asked about that nobody knows
 _LOOSE = 0.1  # the least for scripts whose words are rarely the same twice
@@ -46,12 +52,13 @@ def judge(found: Evidence, asked: Asked) -> Verdict:
     share = np.where(there, share, _UNKNOWN * share)
     speaks = bool((found.slot >= found.words).any())
     several = len(asked.parts) > 1
+    rise = min(_RISE * max(0.0, log10(max(found.totals[1], 1) / _LARGE)), _HIGHEST_RISE)
     strength = np.zeros(len(asked.parts))
     for number, part in enumerate(asked.parts):
         slots = np.array([word for word in part.words if word < found.words], dtype=np.int64)
         if several and not part.question and sizes[slots].sum() < _LEAST_SIZE:
             continue
-        strength[number] = _strength(order, part, slots, share, sizes, _least(part, there, speaks, asked))
+        strength[number] = _strength(order, part, slots, share, sizes, _least(part, there, speaks, asked, rise))
     if not strength.any():
         return Verdict(False, everything, "\n".join(part.text for part in asked.parts))
     # What is to be done with the answer does not say what is asked.
@@ -73,14 +80,14 @@ def narrowed(found: Evidence, words: NDArray[np.bool_]) -> Evidence:
     return replace(found, **columns, content=found.content * words)
 
 
-def _least(part: Part, there: NDArray[np.bool_], speaks: bool, asked: Asked) -> tuple[float, float, float]:
+def _least(part: Part, there: NDArray[np.bool_], speaks: bool, asked: Asked, rise: float) -> tuple[float, float, float]:
     if part.loose:
         return _LOOSE, _LOOSE, _LOOSE
     if speaks and any(asked.sizes[word] >= 1 for word in part.words):
         return 0.0, 0.0, 0.0
     if not speaks and any(not there[name] for name in part.names):
-        return _NAMED, _NAMED, _NAMED
-    return _FEW, _SOME, _MANY
+        return max(_NAMED, _FEW + rise), _NAMED, _NAMED
+    return _FEW + rise, _SOME + rise, _MANY + rise
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ _PRONOUNS: Final = frozenset(
     "it this that these those them all both everything anything something one ones me us".split()
 )
 _ADVERBS: Final = frozenset(
-    "again ahead along also always away back better bit briefly down first further here instead last later long more "
-    "next now off on once only out over please quickly shorter slowly soon step steps still then there through "
+    "again ahead along also always away back better bit briefly down far first further here instead last later long "
+    "more next now off on once only out over please quickly shorter slowly soon step steps still then there through "
     "together too twice up well work working changes change way part parts thing things point points option".split()
 )
 _LITTLE: Final = STOP_WORDS | _ACTS | _PRONOUNS | _ADVERBS

@@ -27,6 +27,7 @@ _SAYS_NO_MORE: Final = -2.0  # added to the worth of such a passage: it stands b
 _ANSWERED: Final = 0.6  # share of the query in one passage, from which on prose needs no neighbours to be understood
 _WHOLLY: Final = 0.9  # share of the query in one passage of prose, from which on relevance ends sooner
 _SURE: Final = 0.1  # by so much
+_HALF_AS_MUCH: Final = 0.55  # of what the best record has of the query, where one passage answers it
 _REACH: Final = 2  # passages on each side that a passage speaks for
 _LIKE: Final = 2  # passages of a record that differ in numbers alone
 
@@ -46,6 +47,7 @@ class _Pool:
     chat: Bools
     turn: Ints
     size: Ints  # passages of its turn
+    held: Floats  # share of the query that its record has in one place
 
 
 def hits_of(
@@ -89,6 +91,7 @@ def _pooled(ranked: Ranked, chosen: Bools) -> _Pool:
         chat=np.zeros(count, dtype=bool),
         turn=np.zeros(count, dtype=np.int64),
         size=np.ones(count, dtype=np.int64),
+        held=ranked.coverage[ranked.owner[chosen]],
     )
 
 
@@ -186,6 +189,8 @@ def _relevant(pool: _Pool, scoring: Scoring) -> Bools:
     if answered >= _ANSWERED:
         relevant &= (pool.alone > 0) | pool.chat
         relevant &= ~pool.unbroken
+        # The larger the store, the more of it shares a word or two with a question that one record answers.
+        relevant &= pool.chat | (pool.held >= _HALF_AS_MUCH * float(pool.held[~pool.unbroken].max(initial=0.0)))
     return relevant if relevant.any() else pool.bears >= float(pool.bears.max())
 
 
