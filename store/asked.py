@@ -42,7 +42,7 @@ class Part:
 
     `names` are those of its words that are written as names inside it. `question` and `instruction` are told by its
     form. `loose` ones are neither English nor Japanese: inflections and the lack of blanks keep matching words rare,
-    so fewer are needed.
+    so fewer are needed. `wide` is Japanese.
     """
 
     text: str
@@ -51,6 +51,7 @@ class Part:
     question: bool = False
     instruction: bool = False
     loose: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,5 +207,6 @@ def _part(sentence: str, terms: dict[str, float], index: dict[str, int]) -> Part
                 names.update((index[term], None) for term in query_terms(match[0]) if term in index)
     question = _QUESTION.search(sentence) is not None or is_telling(sentence)
     instruction = not question and is_instruction(sentence)
-    loose = not english and not _KANA.search(sentence)
-    return Part(sentence, tuple(index[term] for term in terms), tuple(names), question, instruction, loose)
+    wide = _KANA.search(sentence) is not None
+    loose = not english and not wide
+    return Part(sentence, tuple(index[term] for term in terms), tuple(names), question, instruction, loose, wide)

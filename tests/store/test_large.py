@@ -27,7 +27,11 @@ def test_a_word_of_a_question_is_less_in_a_large_store(kit: Any, monkeypatch: py
         (
             "Which hose fits the tap in the orchard?",
             "The hose that fits the tap in the orchard is the short yellow one.",
-            ["The tap in the orchard drips.", "A new tap was ordered for the bath.", "The orchard has nine pear trees."],
+            [
+                "The tap in the orchard drips.",
+                "A new tap is in the bath.",
+                "The orchard has nine pear trees.",
+            ],
         ),
         (
             "果樹園の蛇口に合うホースはどれ？",
