@@ -554,6 +554,10 @@ class ContextPacks(Chained):
         """Try the write path for real; raises what a write would raise."""
         self._store.probe()
 
+    def place(self) -> tuple[int, int] | None:
+        """Which file stands at the path of the store now, by device and inode; None where there is none."""
+        return self._store.place()
+
 
 def _private(path: str, flags: int) -> int:
     """Open a file that, if it is new, its owner alone may read."""

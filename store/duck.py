@@ -245,6 +245,10 @@ class Duck:
                 engine.after_commit(file)
                 engine.refuse_moved(self.path)  # answered only if what was written is where the next one looks
 
+    def place(self) -> tuple[int, int] | None:
+        """Device and inode of the file that stands at the path now; None where there is none."""
+        return None if self.in_memory else identity(self.path)
+
     def exists(self) -> bool:
         """Whether there is a file, or the store is in memory."""
         return self.in_memory or identity(self.path) is not None

@@ -309,6 +309,10 @@ class DuckStore:
 
         yield from check(self.duck, progress)
 
+    def place(self) -> tuple[int, int] | None:
+        """Device and inode of the file that stands at the path of the store now; None where there is none."""
+        return self.duck.place()
+
     def probe(self) -> None:
         """Try the path of a write and of a search for real and take it back. See probe.probe."""
         from .probe import probe

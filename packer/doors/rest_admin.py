@@ -37,7 +37,8 @@ class HealthOut(BaseModel):
 
 
 class Health:
-    """Tries the write path for real, at most once a second, whoever asks and however often."""
+    """Tries the write path for real, at most once a second, whoever asks and however often; at once where another file,
+    or none, stands at the path since."""
 
     def __init__(self, packs: ContextPacks) -> None:
         self._packs = packs
@@ -45,11 +46,14 @@ class Health:
         self._thread = anyio.CapacityLimiter(1)  # its own: it works also where every other thread waits
         self._until = float("-inf")
         self._error: ContextPacksError | None = None
+        self._place: tuple[int, int] | None = None
 
     async def error(self) -> ContextPacksError | None:
         """Why a write would fail now, or None."""
         async with self._lock:
-            if time.monotonic() >= self._until:
+            place = self._packs.place()
+            if time.monotonic() >= self._until or place != self._place:
+                self._place = place
                 self._error = await self._tried()
                 self._until = time.monotonic() + PROBED
             return self._error

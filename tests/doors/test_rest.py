@@ -389,6 +389,21 @@ def test_e7_health_tries_a_write(servers: Callable[..., Any], tmp_path: Any) -> 
     assert served.client.get("/health").status_code == 200
 
 
+@pytest.mark.parametrize("mode", ["shared", "leased", "exclusive"])
+def test_health_counts_for_the_file_it_was_tried_on(servers: Callable[..., Any], tmp_path: Any, mode: str) -> None:
+    """A store moved away or replaced since the last probe is told at once, and so is one that came back."""
+    served = servers(mode=mode)
+    file, away = tmp_path / "served.duckdb", tmp_path / "away.duckdb"
+    assert served.client.get("/health").status_code == 200
+    file.rename(away)
+    assert served.client.get("/health").status_code == 503
+    file.write_bytes(b"another file " * 1000)
+    assert served.client.get("/health").status_code == 503
+    file.unlink()
+    away.rename(file)
+    assert served.client.get("/health").status_code == 200
+
+
 def test_metrics_count_by_route_template(servers: Callable[..., Any]) -> None:
     """Prometheus text: no id and no query stands in a label; the histogram adds up."""
     served = servers()
