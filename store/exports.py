@@ -16,7 +16,7 @@ from .lines import TIMES, LineIn, number_key
 from .numbers import Numbers
 from .records import LEFT_OUT, NAMED, Written, id_of, kind_of, name_hash, number_of
 from .rows import prepare
-from .succession import FUTURE, settle_imported
+from .succession import FUTURE, in_circle, settle_imported
 from .times import utc
 from .values import Viewer
 
@@ -110,6 +110,7 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
     taken = {key for key, _ in there}
     payloads: list[tuple[int, str, bytes]] = []
     rows: list[dict[str, Any]] = []
+    sources: list[LineIn] = []  # of which each row is
     slots = []
     results = []
     for key, line, place in zip(keys, batch, places, strict=True):
@@ -165,6 +166,7 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
             if line.payload is not None and line.forgotten not in _ERASED and line.version == 1:
                 payloads.append((key, line.payload.media_type, line.payload.body))
         rows.append(row)
+        sources.append(line)
         results.append(Written(line.id, True, notes, line.version))
     numbers.keep()
     writes.insert(session, rows)
@@ -173,7 +175,22 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
     if any(row["version"] > 1 for row in rows):
         session.run(query("close_versions"), {"keys": sorted({row["key"] for row in rows})})
     settle_imported(session, rows)
+    circle = in_circle(session, rows)
+    for row, line in zip(rows, sources, strict=True):
+        if row["key"] in circle and (line.supersedes or line.superseded_by):
+            raise _circular(line)
     return results
+
+
+def _circular(line: LineIn) -> Conflict:
+    field = "supersedes" if line.supersedes else "superseded_by"
+    conflict = Conflict(
+        f"{field}: {line.id} and records it names replace each other in a circle, so that none would stand: leave the "
+        "field out",
+        field=field,
+    )
+    conflict.ref = line.id
+    return conflict
 
 
 class _There(NamedTuple):

@@ -20,7 +20,7 @@ from pydantic import (
 
 from .chain_text import MAX_PAYLOAD_BYTES
 from .errors import InvalidField
-from .records import NAMED, is_id, key_of, parse_id, parse_name
+from .records import NAMED, PREFIX, is_id, key_of, parse_id, parse_name
 from .rows import Key, Label, RecordIn, invalid
 from .times import parse_time
 
@@ -157,15 +157,23 @@ def check_line(line: Mapping[str, Any]) -> LineIn:
     for field in ("supersedes", "superseded_by"):
         if getattr(checked, field) == checked.id:
             raise InvalidField(f"{field}: {checked.id} names itself: leave the field out", field=field)
+    if checked.thread_id is not None and (checked.kind != "trigger" or parse_name(checked.thread_id) != "thread"):
+        raise InvalidField(
+            f"thread_id: only a trigger stands in a thread, by an id like {PREFIX['thread']}_8f21: leave the field out",
+            field="thread_id",
+        )
     return checked
 
 
 def check_link(line: Mapping[str, Any]) -> LinkIn:
     """The line, checked; raises InvalidField."""
     try:
-        return LinkIn.model_validate(line)
+        checked = LinkIn.model_validate(line)
     except ValidationError as error:
         raise invalid(error, LinkIn) from error
+    if (checked.start, checked.from_agent_id) == (checked.end, checked.to_agent_id):
+        raise InvalidField("to: is the record that the link comes from: leave the line out", field="to")
+    return checked
 
 
 def _wrong_kind(line: LineIn) -> InvalidField:

@@ -79,6 +79,59 @@ def settle_imported(session: Session, rows: Sequence[Mapping[str, Any]]) -> None
         settle(session, ends)
 
 
+def in_circle(session: Session, rows: Iterable[Mapping[str, Any]]) -> frozenset[int]:
+    """Keys of records that replace each other in a circle, so that none of them would stand, as far as rows that were
+    just written are part of it."""
+    nodes: set[int] = set()
+    for row in rows:
+        refs = {row["supersedes"], row["superseded_by"]} - {None}
+        if refs and row["valid_to"] is None:
+            nodes |= {row["key"], *refs}
+    if not nodes:
+        return frozenset()
+    near = session.rows(query("successors", frozenset({"near"})), {"nodes": list(nodes)})
+    # In an export the older comes first, so that all paths end here: nothing else is read.
+    if not _trimmed(near, nodes):
+        return frozenset()
+    edges = [(old, new) for old, new in session.rows(query("successors"))]
+    ends = {key for edge in edges for key in edge}
+    up = _trimmed(edges, ends)
+    return frozenset(_trimmed([(new, old) for old, new in edges if old in up and new in up], up) & nodes)
+
+
+def _trimmed(edges: Iterable[Sequence[int]], nodes: set[int]) -> set[int]:
+    """The nodes from which a path never comes to an end among them; what lies outside of them has none."""
+    after: dict[int, int] = dict.fromkeys(nodes, 0)
+    before: dict[int, list[int]] = {}
+    for start, end in edges:
+        after[start] += 1
+        before.setdefault(end, []).append(start)
+    ended = [node for node, count in after.items() if not count]
+    left = set(nodes)
+    while ended:
+        node = ended.pop()
+        left.discard(node)
+        for start in before.get(node, ()):
+            after[start] -= 1
+            if not after[start]:
+                ended.append(start)
+    return left
+
+
+def replaced_by(session: Session, links: Iterable[Link], key: int) -> set[int]:
+    """Who replaced a record, and who replaced that, and so on; `links` are not stored yet."""
+    fresh = {one.old: one.new for one in links}
+    found: set[int] = set()
+    while True:
+        by = fresh.get(key) or session.value(
+            "SELECT max(superseded_by) FROM records WHERE key = $key AND valid_to IS NULL", {"key": key}
+        )
+        if by is None or by in found:
+            return found
+        found.add(by)
+        key = by
+
+
 @dataclass(slots=True)
 class _Place:
     """A record in the line of succession."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import postings, reads, succession
 from .duck import Session, query
-from .errors import NotFound
+from .errors import Conflict, NotFound
 from .numbers import Numbers
 from .records import LEFT_OUT, Written, id_of, key_of
 from .repetitions import MARKS, Place, Repeated, Stored, caller_hash, look_up, semantic_hash
@@ -70,7 +70,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                     keyed = replay is not None or record.external_id is not None
                     way = "revise it" if keyed else "forget it first to store it anew"
                     notes += (f"is stored already; not applied: {', '.join(ignored)}; {way}",)
-                old, told = _replaced_again(session, fresh, record.supersedes, agent, viewer, same.key)
+                old, told = _replaced_again(session, fresh, links, record.supersedes, agent, viewer, same.key)
                 notes += told
                 olds = [] if old is None else [old]
                 if known.current(item, same):
@@ -173,10 +173,17 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
 
 
 def _replaced_again(
-    session: Session, fresh: Mapping[int, str], ref: str | None, agent: str, viewer: Viewer, same: int
+    session: Session,
+    fresh: Mapping[int, str],
+    links: Sequence[succession.Link],
+    ref: str | None,
+    agent: str,
+    viewer: Viewer,
+    same: int,
 ) -> tuple[int | None, tuple[str, ...]]:
     """What a repetition replaces, and what is told of that. Raises NotFound for an id that the agent never had: one
-    that was forgotten since is no error, as a request may come once more."""
+    that was forgotten since is no error, as a request may come once more. Raises Conflict for one that replaced the
+    repeated record itself: of two that replace each other none would stand."""
     old = _superseded_key(session, fresh, ref, agent, viewer)
     if ref is None or old == same:
         return None, ()
@@ -189,6 +196,11 @@ def _replaced_again(
         if found is None or not viewer.sees(found[1]):
             raise NotFound(f"supersedes: there is no record {ref}", field="supersedes")
         return None, (f"is stored already; {ref} was forgotten and is not replaced",)
+    if old in succession.replaced_by(session, links, same):
+        raise Conflict(
+            f"supersedes: {ref} replaced {id_of(same)}, which this repeats: change the text, or leave the field out",
+            field="supersedes",
+        )
     if found is not None and found[0] is not None:
         return old, () if found[0] == same else (f"is stored already; {ref} was replaced by another record before",)
     return old, (f"is stored already; it replaces {ref} now",)
