@@ -44,6 +44,7 @@ def gather(session: Session, terms: Sequence[int], content: Floats, where: reads
     seen = _seen(session, where)
     hits: Columns
     if seen is None:
+        where = reads.settled(session, where)
         hits = where.arrays(session, "hits", terms=list(terms))
         totals = reads.totals(session, where)
     else:
