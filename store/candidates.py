@@ -182,6 +182,8 @@ def _matching(
     if asked.when.newest or asked.decision:
         least = ordering.NEAR * max((row.coverage for row in rows), default=0.0)
         near_by = {row.id for row in rows if row.coverage >= least}
+        if not asked.decision:
+            near_by &= ordering.as_good(hits)
         hits = ordering.listed(hits, [row.id for row in rows], near_by, by_time=asked.when.newest)
     kept, hits = _marked(kept, hits, scoring, hops)
     if in_front:

@@ -17,6 +17,7 @@ from .scoring import Floats, Ints
 from .values import Candidates, Filters, Hit
 
 NEAR = 0.6  # of the best coverage: what may be the newest on a query has this much of it
+_AS_GOOD = 0.75  # of the best worth: what tells of other things as well as of this is not newer on it
 
 
 def working_first(session: Session, vids: Ints, order: Ints, coverage: Floats, least: float) -> tuple[Ints, int]:
@@ -69,14 +70,24 @@ def settled(hits: Sequence[Hit], names: Sequence[str], archived: Container[str])
 
 
 def listed(hits: Sequence[Hit], names: Sequence[str], near: Container[str], *, by_time: bool) -> tuple[Hit, ...]:
-    """The hits of a question that asks for a list: of each of the `near` records its best passage is relevant and
-    nothing else, with `by_time` in the order of the names."""
-    seen: set[str] = set()
-    found: list[Hit] = []
+    """The hits of a question that asks for a list: of the `near` records the best passage is relevant, and what is so
+    beside it. With `by_time` these best passages stand in front, in the order of the names; the rest stays so."""
+    front: dict[str, Hit] = {}
+    rest: list[Hit] = []
     for hit in hits:
-        found.append(replace(hit, relevant=hit.id in near and hit.id not in seen))
-        seen.add(hit.id)
-    return in_turn(found, names) if by_time else tuple(found)
+        if hit.id in near and hit.id not in front:
+            front[hit.id] = replace(hit, relevant=True)
+            if by_time:
+                continue
+            hit = front[hit.id]
+        rest.append(replace(hit, relevant=hit.relevant and hit.id in near))
+    return (*(front[name] for name in names if by_time and name in front), *rest)
+
+
+def as_good(hits: Sequence[Hit]) -> set[str]:
+    """The records that bear on a query nearly as well as the best."""
+    least = _AS_GOOD * max((hit.score for hit in hits), default=0.0)
+    return {hit.id for hit in hits if hit.score >= least}
 
 
 def exchanged(hits: Sequence[Hit], groups: Sequence[Sequence[str]]) -> tuple[Hit, ...]:

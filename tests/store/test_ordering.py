@@ -114,3 +114,29 @@ def test_an_id_as_query_finds_that_record(packs: ContextPacks) -> None:
     assert [row.ref for row in packs.search_memory("mem:2", path="log")] == []
     packs.forget("mem:2")
     assert [row.ref for row in packs.search_memory("mem:2")] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("What kind of pottery did Nora recently fire in the kiln?", "mem:1"),
+        ("Which pottery is Nora currently firing in the kiln?", "mem:1"),
+    ],
+)
+def test_what_is_newest_is_among_what_bears_on_the_query(kit: Any, query: str, first: str) -> None:
+    """A later talk that shares a few words does not come before the one that answers, nor between its sentences."""
+    packs = kit.packs()
+    packs.remember(
+        "Nora: I fired my first pottery in the kiln, three stoneware bowls. The glaze of the bowls turned out green.\n"
+        "Omar: Lovely! What comes next?\nNora: A tall vase.",
+        timestamp="2026-01-10T00:00:00Z",
+    )
+    for day in range(11, 19):
+        packs.remember(
+            f"Omar: The pottery shop near the kiln had {day} cups.\nNora: I was at the dentist on that day.\n"
+            "Omar: Did it hurt?\nNora: Only a little.",
+            timestamp=f"2026-01-{day}T00:00:00Z",
+        )
+    pack = packs.recall_context(query, max_tokens=400, profile="public", fill="budget")
+    assert pack.items[0].id == first
+    assert "The glaze of the bowls turned out green." in pack.text
