@@ -260,7 +260,7 @@ def _named(value: object, name: str) -> str:
     value = value.strip()
     if len(value) > _LONGEST or not value.isprintable() or "|" in value:
         raise InvalidField(f"{name}: {ascii(value)[:40]} is not one line of text without |, at most {_LONGEST} "
-                           "characters", field=name)  # fmt: skip
+                           "characters; give another", field=name)  # fmt: skip
     return value
 
 

@@ -47,7 +47,10 @@ def payload_of(value: Any, media_type: str | None) -> tuple[str, bytes]:
         except ValueError as error:
             raise InvalidField(f"payload: {error}", field="payload") from error
     if len(body) > MAX_PAYLOAD_BYTES:
-        raise InvalidField(f"payload: {len(body)} bytes are more than {MAX_PAYLOAD_BYTES}", field="payload")
+        raise InvalidField(
+            f"payload: {len(body)} bytes are more than {MAX_PAYLOAD_BYTES}; keep it elsewhere and give where",
+            field="payload",
+        )
     return media_type or kind, body
 
 

@@ -60,9 +60,9 @@ def _check(field: str, where: str, schema: Mapping[str, Any], value: object) -> 
         raise refuse("is blank")
     if isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
-            raise refuse(f"{len(value)} entries are fewer than {schema['minItems']}")
+            raise refuse(f"{len(value)} entries are fewer than {schema['minItems']}; give more")
         if len(value) > schema.get("maxItems", math.inf):
-            raise refuse(f"{len(value)} entries are more than {schema['maxItems']}")
+            raise refuse(f"{len(value)} entries are more than {schema['maxItems']}; give fewer")
         for number, entry in enumerate(value, start=1):
             _check(field, f"{where}: entry {number}", schema.get("items", {}), entry)
 

@@ -178,7 +178,9 @@ class Guarded(HttpToolsProtocol):
         self._keeper.asking[self] = None
 
     def _too_large(self) -> None:
-        self._refuse(431, f"the head is above {self._keeper.limits.head_bytes} bytes", "too_large")
+        self._refuse(
+            431, f"the head is above {self._keeper.limits.head_bytes} bytes; send fewer or shorter headers", "too_large"
+        )
 
     def _refuse(self, status: int, why: str, code: str) -> None:
         """Say why, unless an answer is on its way already, and close."""

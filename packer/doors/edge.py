@@ -128,7 +128,9 @@ class Edge:
         limit = self._limit(scope)
         for length in given.get(b"content-length", []):
             if length.isdigit() and int(length) > limit:
-                return problem(413, f"body: is above {limit} bytes", "too_large", "body", {"Connection": "close"})
+                return problem(
+                    413, f"body: is above {limit} bytes; send less", "too_large", "body", {"Connection": "close"}
+                )
         return None
 
     def _allowed(self, host: tuple[str, str]) -> bool:
@@ -148,7 +150,7 @@ class Edge:
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > limit:
-                    raise HTTPException(413, f"body: is above {limit} bytes", {"Connection": "close"})
+                    raise HTTPException(413, f"body: is above {limit} bytes; send less", {"Connection": "close"})
             return message
 
         return counted

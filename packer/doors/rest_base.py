@@ -151,7 +151,9 @@ def _provenance(request: Request, name: str) -> str:
     """One line that the client says of itself; raises InvalidField for anything that is no plain name."""
     value = header_text(request.headers.get(name, ""))
     if value and (not value.isprintable() or "|" in value or len(value) > 200):
-        raise InvalidField(f"{name}: is not one line of at most 200 characters without |", field=name)
+        raise InvalidField(
+            f"{name}: is not one line of at most 200 characters without |; shorten it or leave it out", field=name
+        )
     return value
 
 
@@ -316,7 +318,7 @@ def parse_json(raw: bytes) -> tuple[Any, bool]:
     except strictjson.RepeatedKey as error:
         raise InvalidField(f"{shown_name(error.key)}: {error}; give it once", field=error.key[:64]) from error
     except RecursionError as error:
-        raise HTTPException(400, f"body: is nested deeper than {MAX_DEPTH} levels") from error
+        raise HTTPException(400, f"body: is nested deeper than {MAX_DEPTH} levels; flatten it") from error
     except ValueError as error:
         raise HTTPException(400, "body: holds a number that JSON or a double can not hold") from error
     if b"\\ud" in raw or b"\\uD" in raw:
@@ -363,7 +365,9 @@ def one_key(*keys: str | None) -> str | None:
     given = {key for key in keys if key is not None}
     for key in given:
         if not key.strip() or len(key) > MAX_KEY:
-            raise InvalidField(f"idempotency_key: is blank or above {MAX_KEY} characters", field="idempotency_key")
+            raise InvalidField(
+                f"idempotency_key: is blank or above {MAX_KEY} characters; shorten it", field="idempotency_key"
+            )
     if len(given) > 1:
         raise InvalidField("idempotency_key: the headers and the body name different keys", field="idempotency_key")
     return next(iter(given), None)
