@@ -15,7 +15,6 @@ import pytest
 from context_packs.packer.doors.cli import cli
 
 Run = Callable[..., Any]
-PAGE = Path(__file__).resolve().parent.parent.parent / "packer/doors/cli/README.md"
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
 COMMANDS = ["backup", "compact", "context", "demo", "doctor", "export", "forget", "get", "hook", "import",
             "install-hooks", "mcp", "recall", "reindex", "remember", "restore", "salvage", "search", "serve", "stats",
@@ -151,12 +150,6 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert all(f"\n  {name} " in ran.err for name in COMMANDS)
     assert run("--version").out.startswith("context-packs, version ")
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_stands_on_the_page_of_the_command_line(name: str) -> None:
-    """A command that is not described does not exist for a reader."""
-    assert re.search(rf"context-packs[^\n]*\b{name}\b", PAGE.read_text(encoding="utf-8"))
 
 
 def test_global_options_stand_before_or_behind_the_command(run: Run, tmp_path: Path) -> None:
