@@ -133,10 +133,11 @@ def write(store: Path, processes: int, each: int, mode: str, *, readers: bool = 
         answers += out.splitlines()
         if one.returncode:
             faults.append(f"a writer ended with {one.returncode}: {error.strip()[-300:]}")
-    split = [answer.split(" ", 2) for answer in answers]
+    split = [answer.split(" ", 2) for answer in answers if answer.count(" ") > 1]
+    faults += [f"a writer said {answer!r}" for answer in answers if answer.count(" ") < 2]
     told = {text: ref for ref, _, text in split}
     return {
-        "told": len(answers),
+        "told": len(split),
         "seconds": seconds,
         "waits": [float(wait) for _, wait, _ in split],
         "lost": missing(told, lines(store, "writers")),
