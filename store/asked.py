@@ -29,8 +29,24 @@ _QUESTION: Final = re.compile(r"[?？][\s\"'”’)）」』*_]*$|か[。．\s]*
 _BULLET: Final = re.compile(r"^[\s>*•・\-–—#]+(?=\S)|^\s*(?:\d{1,3}[.)]|[(（]\d{1,3}[)）])\s+")
 # Records of a kind are asked for by its name, in whichever language and form.
 _DECISION: Final = re.compile(
-    r"\bdeci(?:de|des|ded|sions?)\b|決定(?:事項)?|決め(?:た|ました|て)?|決ま(?:った|りました)", re.IGNORECASE
+    r"\bdeci(?:de|des|ded|sions?)\b|\bresol(?:utions?|ved)\b|"
+    r"決定(?:事項)?|決め(?:た|ました|て|ごと|事)?|決ま(?:った|りました|り(?:ごと|事)?)",
+    re.IGNORECASE,
 )
+# That all of them are asked for, or the last: the words of a list say nothing of what it is about.
+_LISTING: Final = re.compile(
+    r"\b(?:every|each|all|full|whole|entire|complete|list(?:s|ed|ing)?|overview|summary|summari[sz]e|recap|history|log|"
+    r"total|so far|to date|(?:until|till|up to) now|ma[dk]e|take|taken|took|reach(?:ed)?|pass(?:ed)?|past|previous|"
+    r"prior|earlier|existing|outstanding|our|group|team)\b|過去の?|今日まで|(?:ほ|欲)し[いか]|見たい|見せて|並べて|出して",
+    re.IGNORECASE,
+)
+_LIST_WIDE: Final = re.compile("一覧(?:表)?|リスト|ひととおり|一通り|一式|残らず|もれなく|漏れなく|ぜんぶ")
+_PLACE: Final = re.compile(
+    r"\b(?:in|at|on|for|with|by|around|near|about) (?:(?:the|our|my|their|this|that) )?\w+(?:[ -]\w+)?$"
+    r"|[\u30a1-\u30fe\u4e00-\u9fff]{1,8}(?:では?|に(?:ついて|関して)は?|(?:の方|側)(?:では?|は))",
+    re.IGNORECASE,
+)
+_LAST: Final = re.compile(r"\b(?:very )?last\b|(?:一番|いちばん)?(?:最後|直前)(?:の|に)?", re.IGNORECASE)
 _DECISION_TERMS: Final = ("decis", "decid", "決定", "決め", "決ま")
 _FAINT_WEIGHT: Final = 0.3
 _WIDE_SHARE: Final = 0.5  # a word of Japanese has about two pairs of characters more than one of English
@@ -78,6 +94,12 @@ class Asked:
         return not self.words
 
     @property
+    def happened(self) -> bool:
+        """Whether it asks what was done or happened, and at most where or to what: "what did we do in the lab"."""
+        said = "\n".join(part.text for part in self.parts)
+        return is_activity(_PLACE.sub(" ", said.strip(" 　?？!.。")))
+
+    @property
     def hard_interval(self) -> bool:
         """Whether the interval is a condition: counted from now, or all that is asked for."""
         return self.when.since is not None and (self.when.relative or self.idle or self.decision)
@@ -106,6 +128,8 @@ def read_query(text: str, now: datetime, zone: tzinfo = UTC, *, timed: bool = Tr
     if when.newest and when.since is None and not kept and sentences:
         when = When("", newest=True)
     if kept and all(map(_only_decisions, kept)):
+        if when.since is None and any(map(_LAST.search, kept)):
+            when = When("", newest=True)
         aliases = tuple((term, 0) for term in _DECISION_TERMS[1:])
         return Asked(
             talk,
@@ -118,7 +142,7 @@ def read_query(text: str, now: datetime, zone: tzinfo = UTC, *, timed: bool = Tr
             aliases,
             True,
         )
-    return _with_words(talk, kept, when)
+    return _with_words(talk, [_LIST_WIDE.sub("、", one) if _DECISION.search(one) else one for one in kept], when)
 
 
 def _sentences(text: str) -> list[str]:
@@ -135,7 +159,9 @@ def _sentences(text: str) -> list[str]:
 
 def _only_decisions(sentence: str) -> bool:
     """Whether a sentence asks for decisions and names nothing that they are about."""
-    return _DECISION.search(sentence) is not None and is_activity(_DECISION.sub(" ", sentence))
+    return _DECISION.search(sentence) is not None and is_activity(
+        _LAST.sub(" ", _LIST_WIDE.sub("、", _LISTING.sub(" ", _DECISION.sub(" ", sentence))))
+    )
 
 
 @cache
@@ -195,7 +221,13 @@ def _with_words(talk: str, sentences: list[str], when: When) -> Asked:
         weight * (_WIDE_SHARE if _JAPANESE.match(word) else 1.0) for word, weight in zip(words, weights, strict=True)
     )
     speakers = query_speaker_terms("\n".join(sentences)) if parts else ()
-    return Asked(talk, tuple(parts), words, tuple(weights), sizes, speakers, when)
+    return Asked(talk, tuple(parts), words, tuple(weights), sizes, speakers, when, _decisions(index))
+
+
+def _decisions(index: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    """Where one word for a decision is asked for, the others count as it."""
+    asked = next((index[term] for term in _DECISION_TERMS if term in index), None)
+    return () if asked is None else tuple((term, asked) for term in _DECISION_TERMS if term not in index)
 
 
 def _part(sentence: str, terms: dict[str, float], index: dict[str, int]) -> Part:

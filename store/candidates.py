@@ -20,7 +20,7 @@ from .asked import Asked, read_query
 from .duck import Session, query
 from .duplicates import fold, signature_of
 from .evidence import Details, gather
-from .gate import judge, narrowed, of_kind
+from .gate import judge, narrowed, nearest, of_kind
 from .known import Known
 from .payload import matters, telling
 from .records import Record, id_of
@@ -77,6 +77,8 @@ def search(
             if asked.idle
             else _matching(session, asked, within, viewer, now, **given, hops=hops, scoring=scoring, question=question)
         )
+        if not found.items and asked.happened:
+            found = log(session, replace(within, time_order=filters.time_order or "desc"), viewer, now, **given)
         if found.items or asked.idle:
             spans = [moment.isoformat() for moment in (asked.when.since, asked.when.until) if moment]
             return replace(found, plan={**found.plan, "interval": spans})
@@ -148,6 +150,7 @@ def _matching(
         holds,
         vids,
         lambda few: dict(session.rows(query("contents"), {"vids": list(few)})),
+        frozenset(words).union(query_terms(verdict.text)),
     )
     order = ordering.ranked(
         np.flatnonzero(keep), details, holds, ranked.score, ranked.coverage, newest=asked.when.newest
@@ -168,16 +171,18 @@ def _matching(
             ranked.score[order].tolist(),
             ranked.coverage[order].tolist(),
             [""] * len(order),
-            ordered["archived"],
+            ordering.late(order, holds, ranked.coverage).tolist(),
             strict=True,
         )
     ]
     plan["matched"] = len(first.vids)
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan)
     ids = [id_of(*one) for one in zip(details["key"].tolist(), details["name"].tolist(), strict=True)]
-    hits = hits_of(session, verdict.text, words, ranked, ids, kept.records, scoring)
+    index = {int(vid): number for number, vid in enumerate(vids)}
+    answers = {(index[vid], n) for vid, n in nearest(found, verdict.questions, first.share) if vid in index}
+    hits = hits_of(session, verdict.text, words, ranked, ids, kept.records, scoring, answers)
     hits = telling(talk_first(hits, kept.records), kept.records)
-    hits = ordering.settled(hits, [row.id for row in rows], {row.id for row in rows if row.archived})
+    hits = ordering.settled(hits, [row.id for row in rows], {row.id: row.late for row in rows})
     hits = ordering.exchanged(hits, [[ids[index] for index in group] for group in alike])
     if asked.when.newest or asked.decision:
         least = ordering.NEAR * max((row.coverage for row in rows), default=0.0)
@@ -331,7 +336,7 @@ class _Row:
     score: float
     coverage: float
     reason: str = ""
-    archived: bool = False
+    late: int = 0
     id: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ enough depends on how many words that is: one word of three is chance, three of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log10
 
@@ -30,17 +31,20 @@ _UNKNOWN = 0.7  # weight of a word that nothing has, of what its rarity would gi
 _NAMED = 0.5  # the least where a name is asked about that nobody knows
 _LOOSE = 0.1  # the least for scripts whose words are rarely the same twice
 _LEAST_SIZE = 1.5  # words of a part that is one of several: "do not apologise" is no question
+_ANSWERED = 0.6  # or of its own words, where it asks: a short question beside a long one
+_EQUAL = 2  # equally near passages of one question of several
 _BESIDE = 0.5  # what a further part must hold, beside the best, to be searched for too
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Which parts of a query are met: `open` none or some, `words` bool[words] those that are searched for, `text` what
-    they say."""
+    they say; `questions` the words of each part that asks, where there are several."""
 
     open: bool
     words: NDArray[np.bool_]
     text: str
+    questions: tuple[Ints, ...] = ()
 
 
 def judge(found: Evidence, asked: Asked) -> Verdict:
@@ -57,21 +61,40 @@ def judge(found: Evidence, asked: Asked) -> Verdict:
     several = len(asked.parts) > 1
     rise = min(_RISE * max(0.0, log10(max(found.totals[1], 1) / _LARGE)), _HIGHEST_RISE)
     strength = np.zeros(len(asked.parts))
+    answered = np.zeros(len(asked.parts), dtype=bool)
     for number, part in enumerate(asked.parts):
         slots = np.array([word for word in part.words if word < found.words], dtype=np.int64)
         if several and not part.question and sizes[slots].sum() < _LEAST_SIZE:
             continue
         strength[number] = _strength(order, part, slots, share, sizes, _least(part, there, speaks, asked, rise))
+        answered[number] = part.question and strength[number] >= _ANSWERED * share[slots].sum() > 0
     if not strength.any():
         return Verdict(False, everything, "\n".join(part.text for part in asked.parts))
     # What is to be done with the answer does not say what is asked.
     if any(part.question and held > 0 for part, held in zip(asked.parts, strength, strict=True)):
         strength[[part.instruction for part in asked.parts]] = 0.0
     words = np.zeros(found.words, dtype=bool)
-    met = np.flatnonzero(strength >= _BESIDE * strength.max()).tolist()
+    met = np.flatnonzero((strength > 0) & (answered | (strength >= _BESIDE * strength.max()))).tolist()
     for number in met:
         words[[word for word in asked.parts[number].words if word < found.words]] = True
-    return Verdict(True, words, "\n".join(asked.parts[number].text for number in met))
+    asking = [np.array([w for w in asked.parts[n].words if w < found.words]) for n in met if asked.parts[n].question]
+    text = "\n".join(asked.parts[number].text for number in met)
+    return Verdict(True, words, text, tuple(asking) if len(asking) > 1 else ())
+
+
+def nearest(found: Evidence, questions: Sequence[Ints], share: Floats) -> frozenset[tuple[int, int]]:
+    """Of each question the passages that hold most of it, as version of the record and ordinal; `share` float64[words]
+    is what each word counts."""
+    best: set[tuple[int, int]] = set()
+    for slots in questions:
+        mine = np.flatnonzero(np.isin(found.slot, slots) & (found.pas > found.vid))
+        if not len(mine):
+            continue
+        pas, at = np.unique(found.pas[mine], return_inverse=True)
+        held = np.bincount(at, weights=share[found.slot[mine]])
+        top = mine[np.isin(found.pas[mine], pas[held >= held.max() - 1e-9][-_EQUAL:])]
+        best |= {(int(vid), int(one - vid - 1)) for vid, one in zip(found.vid[top], found.pas[top], strict=True)}
+    return frozenset(best)
 
 
 def narrowed(found: Evidence, words: NDArray[np.bool_]) -> Evidence:

@@ -16,6 +16,7 @@ from .duck import Session, query
 from .scoring import Floats, Ints
 from .values import Candidates, Filters, Hit
 
+AS_MUCH = 0.9  # of the coverage of another record: it says as much of the query
 NEAR = 0.6  # of the best coverage: what may be the newest on a query has this much of it
 _AS_GOOD = 0.75  # of the best worth: what tells of other things as well as of this is not newer on it
 
@@ -37,19 +38,29 @@ def ranked(
     *,
     newest: bool = False,
 ) -> Ints:
-    """The records in `kept` in the order in which they stand, best first; `details` has `key`, `at` and `archived`.
+    """The records in `kept` in the order in which they stand, best first; `details` has `key` and `at`.
 
-    What is archived stands behind all that holds. Of equally good ones the newer comes first, by the time at which it
-    happened or, for what is dated in the future, at which it was written. With `newest` what has most of the query
+    What is archived stands behind all that holds, and what is dated in the future behind what says as much. Of equally
+    good ones the newer comes first, by the time at which it happened or, for what is dated in the future, at which it
+    was written. With `newest` what has most of the query
     comes by time alone, the newest first.
     """
     if not len(kept):
         return kept
-    at, archived, key = (details[name][kept] for name in ("at", "archived", "key"))
+    at, key = details["at"][kept], details["key"][kept]
+    behind = late(kept, holds, coverage)
     if newest:
         near = coverage[kept] >= NEAR * coverage[kept].max()
-        return kept[np.lexsort((-key, -at, ~near, archived))]
-    return kept[np.lexsort((-key, -holds[kept], -score[kept], archived))]
+        return kept[np.lexsort((-key, -at, ~near, behind))]
+    return kept[np.lexsort((-key, -holds[kept], -score[kept], behind))]
+
+
+def late(kept: Ints, holds: Ints, coverage: Floats) -> Ints:
+    """For each of the records in `kept` where it stands at the earliest: 0, or 1 behind all of those because it does
+    not hold yet and what holds says as much of the query, or 2 behind all because it holds no more."""
+    archived, yet = holds[kept] < 0, holds[kept] == 0
+    best = coverage[kept][~archived & ~yet].max(initial=-1.0)
+    return np.where(archived, 2, yet & (AS_MUCH * coverage[kept] <= best)).astype(np.int64)
 
 
 def holding(details: Mapping[str, NDArray[Any]], now: datetime) -> Ints:
@@ -60,13 +71,13 @@ def holding(details: Mapping[str, NDArray[Any]], now: datetime) -> Ints:
     return np.where(details["archived"], -1, at)
 
 
-def settled(hits: Sequence[Hit], names: Sequence[str], archived: Container[str]) -> tuple[Hit, ...]:
-    """The hits with equally good ones in the order of their records, and those of archived records last."""
+def settled(hits: Sequence[Hit], names: Sequence[str], behind: Mapping[str, int]) -> tuple[Hit, ...]:
+    """The hits with equally good ones in the order of their records, and those of records that stand `behind` last."""
     turn = {name: number for number, name in enumerate(names)}
     found: list[Hit] = []
     for _, equal in groupby(hits, key=lambda hit: hit.score):
         found += sorted(equal, key=lambda hit: turn.get(hit.id, len(turn)))
-    return tuple(sorted(found, key=lambda hit: hit.id in archived))
+    return tuple(sorted(found, key=lambda hit: behind.get(hit.id, 0)))
 
 
 def listed(hits: Sequence[Hit], names: Sequence[str], near: Container[str], *, by_time: bool) -> tuple[Hit, ...]:

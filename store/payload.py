@@ -42,15 +42,21 @@ def matters(record: Record, ranked: Sequence[int] = ()) -> list[int] | None:
     if record.kind != "trigger" or len(record.passages) <= _LONG:
         return None
     texts = [record.content[span.start : span.end].strip() for span in record.passages]
-    shapes = [shape(text) for text in texts]
+    shapes = [_form(text) for text in texts]
     often = Counter(shapes)
     # A line of a form that stands there again and again says nothing, even where it speaks of a fault.
     rare = [bool(text) and often[form] <= _COMMON for text, form in zip(texts, shapes, strict=True)]
     first = next((n for n, text in enumerate(texts) if text), 0)
     faults = [n for n, text in enumerate(texts) if rare[n] and _FAULT.search(_NO_FAULT.sub("", text))]
     named = [n for n in ranked if rare[n]]
-    end = [n for n, text in enumerate(texts) if text][-_END:]
+    inked = [n for n, text in enumerate(texts) if text]
+    end = [n for n in inked[-_END:] if rare[n] or n == inked[-1]]
     return list(dict.fromkeys([first, *reversed(faults[-_FAULTS:]), *named[:_NAMED], *reversed(end)]))
+
+
+def _form(text: str) -> str:
+    """What stays of a passage where only numbers differ; short lines, which stand together in one, count once."""
+    return "\n".join(dict.fromkeys(map(shape, text.splitlines())))
 
 
 def telling(hits: Sequence[Hit], records: Mapping[str, Record]) -> tuple[Hit, ...]:

@@ -18,6 +18,7 @@ from .analyzer import content_weight, query_terms
 from .records import Record, Span
 
 __all__ = [
+    "NOTHING_NEW",
     "Asked",
     "Signs",
     "asked_for",
@@ -87,12 +88,17 @@ _ASKS: Final = re.compile(
 )
 # Questions that somebody is said to have asked: what stands behind the verb in English, before it in Japanese.
 _TOLD_QUESTION: Final = re.compile(
-    r"\b(?:asks|asked|asking|wonders|wondered|wondering|wants? to know|wanted to know|inquire[sd])\b"
+    r"\b(?:asks|asked|asking|wonders|wondered|wondering|wants? to know|wanted to know|[ei]nquire[sd]|curious|unsure"
+    r"|unclear|not (?:sure|certain|clear)|no idea|puzzled|argued|debated|forgot(?:ten)?|question of|questions about"
+    r"|(?:nobody|no one|none of us) (?:was sure|is sure|knows|knew|remembers|remembered|could say|could tell))\b"
     r"([^.!?]{0,60}\b(?:whether|if|when|where|who|which|what|how|why)\b.*)",
     re.I | re.S,
 )
 _TOLD_QUESTION_WIDE: Final = re.compile(
-    r"(.*か)(?:どうか)?、?(?:と|を).{0,12}(?:[聞訊]か?[れい]|尋ね|たずね|問われ|質問|問い?合わ?せ)", re.S
+    r"(.*か)(?:どうか)?(?:、?(?:と|を)|、|という|について).{0,12}"
+    r"(?:[聞訊]か?[れい]|尋ね|たずね|問われ|質問|問い?合わ?せ|つぶや|呟|話[にが題]|話し合|議論|迷[いっう]|悩[みんむ]|首を(?:かし|ひね)|気にし|"
+    r"知りたが|忘れ|思い出せ|覚えてい(?:な|ませ)|[分わ]から(?:な|ず|ん)|知ら(?:な|ず)|疑問)",
+    re.S,
 )
 _FIRST_PERSON: Final = frozenset("I my me we our mine myself".split())
 _FIRST_WIDE: Final = re.compile("私|僕|俺|わたし|我々")
@@ -104,6 +110,7 @@ _ASSISTANT: Final = frozenset(("assistant", "ai", "bot", "system", "agent", "mod
 _ASKING: Final = ("ask", "wonder", "want", "inquire")  # one of them is in every verb of a told question
 _ENDING_CHARS: Final = 64  # of a text, in which it is seen whether it asks
 _LABEL_CHARS: Final = 80
+NOTHING_NEW: Final = 0.05  # novelty up to which a text only repeats the query
 _LONG_CHARS: Final = 2_000  # of a passage that is looked at: one that nothing cuts may be endless
 
 _YEAR: Final = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})(?![0-9])")

@@ -88,6 +88,8 @@ _SET_PHRASES: Final = re.compile(
 _TYPOGRAPHY: Final = str.maketrans("‘’“”–—…", "''\"\"--.")
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+# An identifier is matter, also where its letters are a common word: HIS-2093, IT-12.
+_IDENTIFIER: Final = re.compile(r"[A-Za-z]+[-_/][0-9]{2,}")
 _CJK_WORD: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆〇]")
 _SIGNS: Final = re.compile("[👍👌🙏👏✅💯😀-😏🙂🙌🎉🥳🤝💪🏻-🏿]\ufe0f?")
 _PICTURE: Final = regex.compile(r"\p{Extended_Pictographic}(?<![\p{N}])|\p{Regional_Indicator}|[+#]{1,2}$")
@@ -101,13 +103,15 @@ _GRAMMAR: Final = (
     "お手数(?:を)?(?:おかけ(?:いたし|し)ます|ですが)?が?|よろしく(?:お願い(?:(?:いた|致)?します)?)?|お願い(?:(?:いた|致)?し(?:ます|たい))?(?:です)?|"
     "了解(?:です|しました|いたしました)?|承知(?:です|しました|いたしました)?|かしこまりました|わかりました|分かりました|なるほど|そうですね|"
     "(?:大丈夫|結構|完璧|最高|素晴らしい|すばらしい|いい|良い|よい)(?:です)?(?:ね|よ)?(?![\\p{Han}\\p{Katakana}])|はい|ええ|うん|いいえ|いえ|ううん|"
-    "オーケー|オッケー|次へ|その通り(?:です)?|違(?:う|います)|ありが(?:たい|とさん)|助かり(?:ます|ました)|嬉しい(?:です)?|"
+    "オーケー|オッケー|次へ|次(?=(?:を|も)?お?願い)|その通り(?:です)?|違(?:う|います)|ありが(?:たい|とさん)|助か(?:り(?:ます|ました)|った|る)|嬉しい(?:です)?|"
     # what is asked to be done, as a request
     "(?:教え|聞かせ|見せ|示し|挙げ|並べ|列挙し|まとめ|要約し|説明し|解説し|書き直し|書き換え|書い|直し|修正し|作っ|作成し|考え|調べ|"
     "確認し|計算し|翻訳し|訳し|比べ|比較し|証明し|進め|続け|始め|待っ|やっ|やり直し|試し|柔らかくし|短くし|長くし|出し|提案し|紹介し)"
     "(?:て|で)(?:(?:い|頂|いただ)(?:き|け)(?:ます|ません|ました|たい|ないでしょう)?(?:でしょう)?(?:です)?か?|"
     "(?:くだ|下)さい(?:ませ(?:ん)?)?か?|ほしい(?:です)?|欲しい(?:です)?|くれ(?:る|ます|ません)?か?|もらえ(?:る|ます|ません)?か?|みて|ね|よ)?|"
-    "(?:て|で)(?:くだ|下)さい|"
+    "(?:て|で|を|も)?(?:くだ|下)さい|"
+    "(?:お)?(?:聞き|うかがい|伺い|尋ね|たずね|知り|教わり|確かめ)(?:し)?たい(?:の|ん)?(?:こと|です|だ)?(?:が|けど|けれど)?|"
+    "(?:ひとつ|一つ|一点)?(?:質問|確認|相談)(?:が(?:ある|あり)(?:ます)?|です|させて)|"
     # questions
     "どのくらい|どれくらい|どのように|どのような|どういう|どうやって|どうして|どこ|どれ|どの|どちら|どなた|どんな|どう|いつごろ|いつ|いくら|いくつ|"
     "なぜ|なに|なん(?:で)?|何(?:時|日|月|年|人|件|回|個|分|曜日|度|℃|専用)?|誰|だれ|理由|原因|方法|やり方|仕方|こと|件|"
@@ -180,6 +184,8 @@ def is_idle(sentence: str) -> bool:
     """Whether a sentence or line names no matter: a greeting, consent, thanks, a request for an act without object."""
     text = _SIGNS.sub("", sentence).strip()
     if _CJK_WORD.search(text):
+        if _IDENTIFIER.search(text):
+            return False
         plain = text.strip(" 　。．.!！?？、,…〜~ー")
         if _BARE_REQUEST.fullmatch(plain) or _BARE_REQUEST.fullmatch(text):
             return True

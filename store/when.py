@@ -172,8 +172,10 @@ _HINT: Final = re.compile(
 )
 _AFTER: Final = re.compile(r"^(?:に|は|の|、|で|から|まで|中に|中)*")
 _NEWEST: Final = re.compile(
-    r"\b(?:(?:most )?recent(?:ly)?|latest|newest|lately|current(?:ly)?|up[- ]to[- ]date|right now|these days)\b|"
-    r"最新の?|最近の?|直近の?|現在の?|現行の?|現時点(?:で)?の?|今現在の?|このところの?",
+    r"\b(?:(?:most )?recent(?:ly)?|latest|newest|lately|of late|current(?:ly)?|present(?:ly| day)|nowadays|"
+    r"(?:most )?up[- ]to[- ]date|right now|as of now|at (?:the moment|present)|these days)\b|"
+    r"(?:(?:いちばん|一番|もっとも|最も)(?:新しい|最近の?))|最新の?|最近の?|直近の?|直前の?|現在の?|現行の?|目下の?|"
+    r"現時点(?:で)?の?|今現在の?|(?:この|ここ)(?:ところ|最近)の?|近頃の?|近ごろの?|このごろの?",
     re.IGNORECASE,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,17 +15,18 @@ from .analyzer import query_terms
 from .duck import Session
 from .records import Record
 from .scoring import SIGNALS, Bools, Floats, Ints, Ranked, Scoring
-from .signals import Asked, Signs, asked_for, novelty, signs_of, skeleton, told_question
+from .signals import NOTHING_NEW, Asked, Signs, asked_for, novelty, signs_of, skeleton, told_question
 from .values import Hit
 
 _ECHO: Final = 0.6  # share of the query that a passage holds which may be its echo
 _CLOSE: Final = 0.4  # share from which on a passage with little else is close to the query
 _MUCH_NEW: Final = 0.5  # novelty up to which it has little else
 _ASKED_AGAIN: Final = 0.4  # novelty up to which a passage that asks is one
-_NOTHING_NEW: Final = 0.05  # the same for one that tells
 _SAYS_NO_MORE: Final = -2.0  # added to the worth of such a passage: it stands behind what says more
 _ANSWERED: Final = 0.6  # share of the query in one passage, from which on prose needs no neighbours to be understood
 _WHOLLY: Final = 0.9  # share of the query in one passage of prose, from which on relevance ends sooner
+_HALF: Final = 0.5  # share of the query that is needed beside such a passage
+_BEST: Final = 0.9  # or of the best worth: what a newer record says in its place
 _SURE: Final = 0.1  # by so much
 _HALF_AS_MUCH: Final = 0.55  # of what the best record has of the query, where one passage answers it
 _REACH: Final = 2  # passages on each side that a passage speaks for
@@ -58,8 +59,13 @@ def hits_of(
     ids: Sequence[str],
     records: Mapping[str, Record],
     scoring: Scoring,
+    answers: Container[tuple[int, int]] = (),
 ) -> tuple[Hit, ...]:
-    """The passages of `records` that bear on a query, best first; `ids` are those of the records of `ranked`."""
+    """The passages of `records` that bear on a query, best first; `ids` are those of the records of `ranked`.
+
+    `answers` are relevant whatever their worth: index of the record and ordinal of what is nearest to a single question
+    of several.
+    """
     chosen = np.array([ref in records for ref in ids], dtype=bool)[ranked.owner]
     if not chosen.any():
         return ()
@@ -68,6 +74,7 @@ def hits_of(
     pool = _pooled(ranked, chosen)
     _weighed(pool, asked, frozenset(words).union(query_terms(text)), {n: records[ids[n]] for n in signs}, signs)
     relevant = _relevant(pool, scoring)
+    relevant |= np.array([one in answers for one in zip(pool.record.tolist(), pool.ordinal.tolist(), strict=True)])
     order = _together(pool, scoring)
     order = _in_turn(pool.record[order], order, len(ids), scoring)
     _fold_like(pool, order, relevant, {n: records[ids[n]] for n in signs})
@@ -114,11 +121,12 @@ def _weighed(
         pool.unbroken[mine] = sign.unbroken[at] > 0
         pool.chat[mine] = sign.chat[at] > 0
         before += len(sizes)
-        _echoes(pool, words, records[index], sign, mine)
+        _echoes(pool, words, records[index], sign, mine, 0.0 if asked.assistant else SIGNALS["user"].weight)
 
 
-def _echoes(pool: _Pool, words: frozenset[str], record: Record, sign: Signs, mine: Ints) -> None:
-    """Take away what counts because a passage only repeats the query: of it, and half of it of what stands beside it.
+def _echoes(pool: _Pool, words: frozenset[str], record: Record, sign: Signs, mine: Ints, by_user: float) -> None:
+    """Take away what counts because a passage only repeats the query: of it, with what it has `by_user`, and half of
+    it of what stands beside it.
 
     A person who answers in the turns that follow is believed: what was asked then is asked now.
     """
@@ -132,13 +140,14 @@ def _echoes(pool: _Pool, words: frozenset[str], record: Record, sign: Signs, min
         asks = bool(sign.asks[ordinal])
         new = novelty(told_question(said) or said, words)
         pool.close[n] = new <= _MUCH_NEW or pool.alone[n] >= _ANSWERED
-        if pool.alone[n] < _ECHO or new > (_ASKED_AGAIN if asks else _NOTHING_NEW):
+        # What says nothing of its own is no news, however little of the query it repeats.
+        if new > NOTHING_NEW and (pool.alone[n] < _ECHO or new > (_ASKED_AGAIN if asks else NOTHING_NEW)):
             continue
         if not asks:
             pool.value[n] += _SAYS_NO_MORE
             continue
         pool.echo[n] = True
-        lost[ordinal] += SIGNALS["echo"].weight
+        lost[ordinal] += SIGNALS["echo"].weight - by_user * sign.user[ordinal]
         after = list(range(ordinal + 1, min(ordinal + 1 + _REACH, len(record.passages))))
         if any(record.passages[k].speaker not in ("", span.speaker) and not sign.assistant[k] for k in after):
             lost[after] += SIGNALS["reply"].weight
@@ -183,9 +192,14 @@ def _relevant(pool: _Pool, scoring: Scoring) -> Bools:
     plain = ~pool.echo & ~pool.unbroken
     proof = plain if plain.any() else ~pool.echo if not pool.echo.all() else pool.echo
     answered = float(pool.alone[~pool.unbroken].max(initial=0.0))
-    wholly = float(pool.alone[~pool.unbroken & ~pool.chat].max(initial=0.0)) >= _WHOLLY
+    wholly = float(pool.alone[~pool.unbroken & ~pool.chat & ~pool.echo].max(initial=0.0)) >= _WHOLLY
     share = scoring.relevant + (_SURE if wholly else 0.0)
     relevant = (pool.bears >= share * float(pool.bears[proof].max())) | pool.close
+    if wholly:
+        # What another record says of half the query is not needed beside the whole answer.
+        whole = np.isin(pool.record, pool.record[(pool.alone >= _WHOLLY) & ~pool.echo])
+        near_best = pool.bears >= _BEST * float(pool.bears.max())
+        relevant &= whole | (pool.alone >= _HALF) | near_best
     if answered >= _ANSWERED:
         relevant &= (pool.alone > 0) | pool.chat
         relevant &= ~pool.unbroken
