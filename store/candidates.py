@@ -40,6 +40,7 @@ MAX_QUERY_CHARS = 20_000
 MAX_QUERY_TERMS = 256  # of a query; what stands behind them is not searched
 _LEAD_CHARS = 300  # of each record that a restore shows before it shows more of any
 _FIRST = 3.0  # the score of what a restore shows in its first round
+_LATEST = 3  # sessions of a restore that tell at once what was settled and what is open, before the older ones
 _LINK = "link"  # what the reason of a record begins with to which links lead
 _COMPARED = 16  # records, at least, of which near-duplicates are folded
 _TAIL_PASSAGES = 8  # of an episode's end, and of what follows the beginning
@@ -269,7 +270,8 @@ def restore(
     repeats = _repeats(session, rows)
     kept = _assemble(session, rows, filters, viewer, now, take=take, known=known, hops=hops, plan=plan, repeats=repeats)
     own = {item.id for item in kept.items if not _is_reached(item)}
-    rounds = [hit for record in kept.records.values() if record.id in own for hit in _beginning(record)]
+    lately = [item.id for item in kept.items if item.reason == "recent" and item.id in own][:_LATEST]
+    rounds = [hit for one in kept.records.values() if one.id in own for hit in _beginning(one, one.id in lately)]
     rounds.sort(key=lambda hit: -hit.score)  # stable: rounds first, records in order within a round
     return ordering.in_time(replace(kept, hits=tuple(rounds) + _leads(kept)), filters)
 
@@ -471,10 +473,11 @@ def _repeats(session: Session, rows: Sequence[_Row]) -> dict[str, str]:
     return {row.id: recent[first].id for row, first in zip(recent, firsts, strict=True) if first is not None}
 
 
-def _beginning(record: Record) -> list[Hit]:
-    """What a restore shows of a record, by round: its first lines, of an episode then its last, then what follows."""
+def _beginning(record: Record, latest: bool = False) -> list[Hit]:
+    """What a restore shows of a record, by round: its first lines, of an episode then its last, then what follows. Of
+    the `latest` sessions the second round comes with the first."""
     if (talk := shown_first(record)) is not None:
-        return [Hit(record.id, n, _FIRST - place) for place, few in enumerate(talk) for n in few]
+        return [Hit(record.id, n, _FIRST - max(place - latest, 0)) for place, few in enumerate(talk) for n in few]
     if (parts := matters(record)) is not None:
         return [Hit(record.id, n, _FIRST) for n in parts]
     count = len(record.passages)

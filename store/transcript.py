@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .records import Record
+from .speech import is_idle
 from .values import Hit
 
 __all__ = ["Session", "session_of", "shown_first", "talk_first"]
@@ -28,6 +29,10 @@ _REPLY_PASSAGES: Final = 6  # of an answer that a prompt brings
 _PROMPT_PASSAGES: Final = 3
 _LATE_PROMPTS: Final = 2
 _TALK_PASSAGES: Final = 12
+_SHORT_REPLY: Final = 200  # characters of a last reply to which the one before belongs
+_DONE: Final = re.compile(
+    r"(?:[A-Za-z']+[ .,!]*){1,3}|[\u3041-\u30fe\u4e00-\u9fff]{1,10}(?:しました|です|ます|ました|した|済み)[。.！!]*"
+)
 # Words by which somebody says what was settled, or what is still to be done.
 _OUTCOME: Final = re.compile(
     r"\b(?:decid(?:e|ed|ing)|decision|agreed|settled|chose|chosen|going with|went with|todo|to do|"
@@ -96,11 +101,17 @@ def shown_first(record: Record) -> list[list[int]] | None:
             of_turn.setdefault(turn, []).append(ordinal)
     prompts = sorted(session.prompts)
     replies = [reply for _, reply in sorted(session.prompts.items()) if reply is not None]
+    spoken = [n for n in of_turn if n >= 0 and n not in session.prompts and n != session.summary]
+    worded = [n for n in spoken if not _is_closing(" ".join(_text(record, one) for one in of_turn[n]))]
+    replies = worded or replies
     last = of_turn.get(replies[-1], []) if replies else []
+    if len(replies) > 1 and len("".join(_text(record, n) for n in last)) < _SHORT_REPLY:
+        last = [*of_turn[replies[-2]], *last]  # "fixed, it was the lock" and then "still open: the other host"
     first = of_turn.get(prompts[0], [])[:_PROMPT_PASSAGES] if prompts else []
     summary = of_turn.get(session.summary, []) if session.summary is not None else []
     telling = [n for turn in of_turn.values() for n in turn if _OUTCOME.search(_text(record, n))]
-    late = [n for prompt in reversed(prompts[-_LATE_PROMPTS:]) for n in of_turn.get(prompt, [])[:_PROMPT_PASSAGES]]
+    asked = [n for n in prompts if not _is_closing(" ".join(_text(record, one) for one in of_turn.get(n, [])))]
+    late = [n for prompt in reversed(asked[-_LATE_PROMPTS:]) for n in of_turn.get(prompt, [])[:_PROMPT_PASSAGES]]
     talk = [n for turn in reversed(list(of_turn.values())) for n in turn]
     rounds = [
         [*first, *(summary or last)[-_REPLY_PASSAGES:]],
@@ -113,6 +124,12 @@ def shown_first(record: Record) -> list[list[int]] | None:
         fresh.append([n for n in dict.fromkeys(passages) if n not in seen])
         seen.update(passages)
     return fresh
+
+
+def _is_closing(text: str) -> bool:
+    """Whether a turn only thanks, agrees or says that it is done: "You're welcome.", "Committed."."""
+    said = _LINE.sub("", text.strip(), count=1).strip()
+    return is_idle(said) or (_OUTCOME.search(said) is None and _DONE.fullmatch(said) is not None)
 
 
 def _text(record: Record, ordinal: int) -> str:

@@ -245,3 +245,11 @@ def test_killed_processes_break_no_promise(tmp_path: Path) -> None:
     assert numbers["wrong"] == {"remember": [], "chain": []}
     assert [sum(numbers["states"][name].values()) for name in ("remember", "chain")] == [3, 1]
     assert "| remember " in printed
+
+
+def test_a_restore_shows_what_became_of_the_latest_sessions(tmp_path: Path) -> None:
+    """Decision, open end and result of each, in two languages; no other project, no tool output before talk."""
+    _, table = bench("restore", "--sessions", 12, "--projects", 1, "--json", tmp_path / "restore.json")
+    for row in table:
+        assert (row["asked"], row["shown"], row["foreign"], row["tool_first"]) == (9, 9, 0, 0), row
+        assert row["tokens"] <= row["max_tokens"]

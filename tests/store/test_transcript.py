@@ -113,3 +113,26 @@ def test_text_without_a_letter_or_digit_is_never_shown(kit: Any) -> None:
         kit.write(store, text)
     assert kit.find(store, "。") == []
     assert store.restore(Filters(), kit.me, 100, 8).items == ()
+
+
+def test_thanks_at_the_end_are_no_result(kit: Any) -> None:
+    """What became of a session is its last words of matter, with the ones before where they are short."""
+    store = kit.store()
+    tools = "\n".join(f'Tool Bash: {{"command": "make {n}"}}\nResult: kiln {n} idle' for n in range(9))
+    talk = (
+        f"User: The kiln trips its fuse.\n{tools}\nAssistant: The coil was cracked, a new one holds 1,100 degrees.\n"
+        f"{tools}\n"
+        "Assistant: Still open: the fuse box hums.\nUser: thanks a lot\nAssistant: You're welcome.\n"
+        "User: ok, commit it\nAssistant: Committed."
+    )
+    kit.write(store, talk, kind="episode")
+    record = store.get("ep:1", kit.me)
+    rounds = shown_first(record)
+    assert rounds is not None
+    first = "".join(record.content[record.passages[n].start : record.passages[n].end] for n in rounds[0])
+    assert first.split("\n")[:3] == [
+        "User: The kiln trips its fuse.",
+        "Assistant: The coil was cracked, a new one holds 1,100 degrees.",
+        "Assistant: Still open: the fuse box hums.",
+    ]
+    assert "welcome" not in first
