@@ -136,13 +136,13 @@ def project(language: str, seed: int, sessions: int) -> Project:
                 lines += [f"Assistant: {decide}", *tools(thing, 5), f"Assistant: {result}", f"Assistant: {still}"]
             if shape != 2 and rng.random() < 0.7:
                 lines += [f"User: {say('thanks')}", f"Assistant: {say('welcome')}"]
-        records.append(session(lines, at, "project:/work/own", f"own/{number}", ask))
+        records.append(session(lines, at, "project:/srv/own", f"own/{number}", ask))
         other = [
             f"User: {say('ask', foreign)}",
             *tools(foreign, 9),
             f"Assistant: {say('decide', foreign)} {say('open', foreign)}",
         ]
-        records.append(session(other, at + timedelta(hours=3), "project:/work/other", f"other/{number}", foreign))
+        records.append(session(other, at + timedelta(hours=3), "project:/srv/other", f"other/{number}", foreign))
         if not chore:
             wanted.append("\x1f".join((result, decide, still)))
     latest = [text for three in wanted[-LATEST:] for text in three.split("\x1f")]
@@ -165,7 +165,7 @@ def measure(made: Project, profile: str, max_tokens: int) -> dict[str, Any]:
     with ContextPacks.open(":memory:", agent_id="restore", clock=lambda: NOW) as packs:
         for record in made.records:
             packs.remember_many([record])
-        pack = packs.recall_context("", profile=profile, max_items=20, max_tokens=max_tokens, scope="project:/work/own")
+        pack = packs.recall_context("", profile=profile, max_items=20, max_tokens=max_tokens, scope="project:/srv/own")
         lines = [line.strip() for line in pack.text.splitlines()]
         tool = [n for n, line in enumerate(lines) if line.startswith(("Tool ", "Result:"))]
         talk = [n for n, line in enumerate(lines) if line.startswith(("User:", "Assistant:"))]
