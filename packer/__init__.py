@@ -26,9 +26,9 @@ if TYPE_CHECKING:
         StoreUnavailable,
         Unauthorized,
     )
-    from .pack import Budget, Decision, Pack, PackedItem
-    from .profile import Profile, list_profiles, load_profile
-    from .request import PackRequest
+    from .packing.pack import Budget, Decision, Pack, PackedItem
+    from .packing.profile import Profile, list_profiles, load_profile
+    from .packing.request import PackRequest
     from .service import Contents, ContextPacks, Row, Rows
 
 _HOME = {
@@ -36,9 +36,9 @@ _HOME = {
         "Conflict", "ContextPacksError", "Forbidden", "Gone", "InvalidField", "NotFound", "StoreDamaged", "StoreFull",
         "StoreLocked", "StoreMissing", "StoreNewer", "StoreReadOnly", "StoreUnavailable", "Unauthorized",
     ),
-    "pack": ("Budget", "Decision", "Pack", "PackedItem"),
-    "profile": ("Profile", "list_profiles", "load_profile"),
-    "request": ("PackRequest",),
+    "packing.pack": ("Budget", "Decision", "Pack", "PackedItem"),
+    "packing.profile": ("Profile", "list_profiles", "load_profile"),
+    "packing.request": ("PackRequest",),
     "service": ("ContextPacks", "Contents", "Row", "Rows"),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

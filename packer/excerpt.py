@@ -17,11 +17,11 @@ from typing import Literal
 
 import regex
 
-from context_packs.store.analyzer import index_keys, query_terms, term_key
-from context_packs.store.passages import divide
 from context_packs.store.records import Record, Span
+from context_packs.store.text.analyzer import index_keys, query_terms, term_key
+from context_packs.store.text.passages import divide
 
-from .governing import governors, ink_of, neighbour, qualifiers, sentence_of, words_of
+from .packing.governing import governors, ink_of, neighbour, qualifiers, sentence_of, words_of
 
 JOINER = " … "
 MAX_HITS = 40  # different passages that are looked at for one excerpt

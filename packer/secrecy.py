@@ -19,7 +19,9 @@ def guarded(fields: Mapping[str, Any], how: str) -> Mapping[str, Any]:
     """
     if how == "keep":
         return fields
-    from context_packs.store.secrets import mask  # its patterns take longer to make than a short command has
+    from context_packs.store.text.secrets.masking import (
+        mask,  # its patterns take longer to make than a short command has
+    )
 
     found = {}
     for name in _TEXTS:

@@ -16,32 +16,32 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.embedders import Embedder
-from context_packs.store.embedders import embedder as named_embedder
 from context_packs.store.errors import InvalidField
+from context_packs.store.file.duck import Mode
 from context_packs.store.protocol import Store
 from context_packs.store.records import Record, Written, is_id, parse_id
+from context_packs.store.search.embedders import Embedder
+from context_packs.store.search.embedders import embedder as named_embedder
 from context_packs.store.values import Candidates, Viewer
 
-from .build import build
-from .build import render as render_pack
-from .chained import Chained
-from .pack import Pack
-from .profile import load_profile, with_defaults
-from .request import MAX_KNOWN, MAX_KNOWN_CHARS, PackRequest, parse_request
+from .chain import Chained
+from .packing.build import build
+from .packing.build import render as render_pack
+from .packing.pack import Pack
+from .packing.profile import load_profile, with_defaults
+from .packing.request import MAX_KNOWN, MAX_KNOWN_CHARS, PackRequest, parse_request
+from .packing.tokens import DEFAULT as DEFAULT_ENCODING
+from .packing.tokens import TokenCounter, token_counter
 from .secrecy import MASKED, SECRETS, guarded
-from .tokens import DEFAULT as DEFAULT_ENCODING
-from .tokens import TokenCounter, token_counter
 
 if TYPE_CHECKING:
-    from context_packs.store.access import Grant, Issued, Token
-    from context_packs.store.audit import Audit
-    from context_packs.store.backup import Saved
-    from context_packs.store.compact import Compacted
-    from context_packs.store.erasure import Forgotten
-    from context_packs.store.importers import ImportOptions, ImportReport
+    from context_packs.store.access.audit import Audit
+    from context_packs.store.access.tokens import Grant, Issued, Token
+    from context_packs.store.exchange.importers import ImportOptions, ImportReport
+    from context_packs.store.maintenance.backup import Saved
+    from context_packs.store.maintenance.compact import Compacted
+    from context_packs.store.memory.erasure import Forgotten
 
 DEPTH = 200  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
 SPARE = 8  # records read beyond `max_items`: their text may put them before others
@@ -368,7 +368,7 @@ class ContextPacks(Chained):
 
         `report` counts what was left out and why, the notes of the results too.
         """
-        from context_packs.store.importers import ImportReport, read
+        from context_packs.store.exchange.importers import ImportReport, read
 
         report = report or ImportReport()
         for batch in self.import_batches(read(format, Path(source), options=options, report=report)):

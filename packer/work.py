@@ -12,8 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
 
 from context_packs.store.errors import InvalidField, NotFound
+from context_packs.store.memory.prepare import (
+    MAX_FACTS_BYTES,
+    MAX_LABEL_CHARS,
+    MAX_SNAPSHOT_BYTES,
+    SNAPSHOT,
+    facts_size,
+)
 from context_packs.store.records import Record, Written
-from context_packs.store.rows import MAX_FACTS_BYTES, MAX_LABEL_CHARS, MAX_SNAPSHOT_BYTES, SNAPSHOT, facts_size
 from context_packs.store.times import parse_time
 from context_packs.store.values import Viewer
 

@@ -9,27 +9,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import reads
-from .candidates import log, newest, restore, search
-from .duck import Duck, Mode
-from .embedders import Embedder
+from .concurrency.coalesce import Together
+from .concurrency.slots import InTurn
 from .errors import InvalidField, StoreError
-from .inturn import InTurn
-from .reads import absent
+from .file.duck import Duck, Mode
+from .memory import reads
+from .memory.reads import absent
 from .records import Record, Written, is_id
-from .scoring import DEFAULT_SCORING, Scoring
-from .together import Together
+from .search.candidates import log, newest, restore, search
+from .search.embedders import Embedder
+from .search.ranking.scoring import DEFAULT_SCORING, Scoring
 from .values import Candidates, Filters, Viewer
 
 if TYPE_CHECKING:
-    from . import vectors
-    from .access import Tokens
-    from .audit import Audit
-    from .backup import Saved
-    from .chain import Chain
-    from .check import Finding
-    from .compact import Compacted
-    from .erasure import Forgotten
+    from .access.audit import Audit
+    from .access.tokens import Tokens
+    from .chain.chain import Chain
+    from .maintenance.backup import Saved
+    from .maintenance.check import Finding
+    from .maintenance.compact import Compacted
+    from .memory.erasure import Forgotten
+    from .search import vectors
 
 
 class DuckStore:
@@ -72,7 +72,7 @@ class DuckStore:
         """Who may come in through a door."""
         with self._making:
             if self._tokens is None:
-                from .access import Tokens  # for doors only: a short read does without
+                from .access.tokens import Tokens  # for doors only: a short read does without
 
                 self._tokens = Tokens(self.duck, self.clock)
             return self._tokens
@@ -82,7 +82,7 @@ class DuckStore:
         """Who did what; it takes entries once a door has started it."""
         with self._making:
             if self._audit is None:
-                from .audit import Audit
+                from .access.audit import Audit
 
                 self._audit = Audit(self.duck, self.clock)
             return self._audit
@@ -92,7 +92,7 @@ class DuckStore:
         """Threads, triggers and workers."""
         with self._making:
             if self._chain is None:
-                from .chain import Chain
+                from .chain.chain import Chain
 
                 self._chain = Chain(self.duck, self.clock)
             return self._chain
@@ -105,14 +105,14 @@ class DuckStore:
         Raises InvalidField, Conflict or NotFound for the first record that can not be written: batches before it
         stay, its own batch is not written.
         """
-        from .importing import remember_batches  # with what it brings a tenth of the time of a short read
+        from .exchange.importing import remember_batches  # with what it brings a tenth of the time of a short read
 
         return remember_batches(self.duck, self.clock, records, viewer)
 
     def import_batches(self, lines: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]:
         """Write lines of an export, with the ids, versions, links and tombstones that they carry, and records between
         them, as `remember_batches` does. Lines without an id are records."""
-        from .importing import import_batches
+        from .exchange.importing import import_batches
 
         return import_batches(self.duck, self.clock, lines, viewer)
 
@@ -126,7 +126,7 @@ class DuckStore:
 
     def merge(self) -> None:
         """Sort the postings if any stand unsorted, in short transactions: worth it after a large import."""
-        from . import postings
+        from .memory import postings
 
         # A merge that was begun before the last records came leaves them to a second one.
         for _ in range(2):
@@ -138,12 +138,12 @@ class DuckStore:
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = False) -> list[Forgotten]:
         """Forget records that the viewer owns, all or none: `soft_delete` keeps the text for the owner's export,
         `hard_delete` erases it (also after a soft one) and `redact` erases it but leaves the record readable. See
-        `store/erasure.py` for what stays and what `labels` does.
+        `store/memory/erasure.py` for what stays and what `labels` does.
 
         Raises InvalidField for a malformed id or mode, NotFound for an id that is not one of the viewer's own records,
         Gone for one already deleted.
         """
-        from . import erasure
+        from .memory import erasure
 
         erasure.check(ids, mode, labels)
         with self.duck.writing(make=False) as session:
@@ -155,8 +155,8 @@ class DuckStore:
         self, one: str, changes: Mapping[str, Any], viewer: Viewer, *, merge: bool = True, replay: str | None = None
     ) -> Written:
         """Write the next version of a record that the viewer owns. See revise.revise for what it takes and raises."""
-        from . import postings
-        from .revise import revise
+        from .memory import postings
+        from .memory.revise import revise
 
         with self.duck.writing(make=False) as session:
             written = revise(session, one, changes, viewer, self.clock(), merge=merge, replay=replay)
@@ -167,7 +167,7 @@ class DuckStore:
         """Vectors for all live passages that lack one, everybody's; yields how many were made after each batch of at
         most `batch`, which is kept. Nothing to do without an embedder. See vectors.embed_pending for what it raises."""
         if self.embedder is not None:
-            from . import vectors
+            from .search import vectors
 
             yield from vectors.embed_pending(self.duck, self.embedder, self.clock, batch)
 
@@ -204,7 +204,7 @@ class DuckStore:
         """The query as a vector, made while the file is not held; None where there is nothing to compare it with."""
         if self.embedder is None:
             return None
-        from . import vectors
+        from .search import vectors
 
         if not self._dimensions:
             with self.duck.reading() as session:
@@ -254,8 +254,8 @@ class DuckStore:
 
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]:
         """All versions of all records as JSON-ready lines, tombstones too; of one viewer, or of everybody."""
-        from . import exports
-        from .snapshot import snapshot
+        from .exchange import exports
+        from .maintenance.snapshot import snapshot
 
         with snapshot(self.duck) as session:
             yield from exports.lines(session, viewer)
@@ -264,7 +264,9 @@ class DuckStore:
         """Counts of what the viewer can see, and of the file; `pending` are passages without a vector, everybody's;
         `erasures_waiting` counts erasures whose bytes are in the file until it is compacted; `reindex_due` says that an
         older version analysed the texts, so that words of some languages are found only after `reindex`."""
-        from . import analyzer, erasure, vectors
+        from .memory import erasure
+        from .search import vectors
+        from .text import analyzer
 
         with self.duck.reading() as session:
             facts = {**reads.stats(session, viewer, self.clock()), "bytes": self.duck.size()}
@@ -287,25 +289,25 @@ class DuckStore:
 
     def backup(self, target: str, *, force: bool = False, progress: Callable[[int], None] | None = None) -> Saved:
         """Copy the store into a file, also while others use it. See backup.backup."""
-        from .backup import backup
+        from .maintenance.backup import backup
 
         return backup(self.duck, target, force=force, progress=progress)
 
     def compact(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
         """Write the store anew, without what was deleted. See compact.compact."""
-        from .compact import compact
+        from .maintenance.compact import compact
 
         return compact(self.duck, progress)
 
     def reindex(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
         """Make the index anew from the records. See reindex.reindex."""
-        from .reindex import reindex
+        from .maintenance.reindex import reindex
 
         return reindex(self.duck, progress)
 
     def check(self, progress: Callable[[str, int], None] | None = None) -> Iterator[Finding]:
         """Look at every block, value and reference. See check.check."""
-        from .check import check
+        from .maintenance.check import check
 
         yield from check(self.duck, progress)
 
@@ -315,7 +317,7 @@ class DuckStore:
 
     def probe(self) -> None:
         """Try the path of a write and of a search for real and take it back. See probe.probe."""
-        from .probe import probe
+        from .maintenance.probe import probe
 
         probe(self.duck, self.clock())
 

@@ -10,13 +10,13 @@ from .records import Record, Written
 from .values import Candidates, Filters, Viewer
 
 if TYPE_CHECKING:
-    from .access import Tokens
-    from .audit import Audit
-    from .backup import Saved
-    from .chain import Chain
-    from .check import Finding
-    from .compact import Compacted
-    from .erasure import Forgotten
+    from .access.audit import Audit
+    from .access.tokens import Tokens
+    from .chain.chain import Chain
+    from .maintenance.backup import Saved
+    from .maintenance.check import Finding
+    from .maintenance.compact import Compacted
+    from .memory.erasure import Forgotten
 
 
 class Store(Protocol):

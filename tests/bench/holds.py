@@ -21,7 +21,7 @@ from typing import Any
 from synthetic import Writer
 
 from context_packs.packer.service import ContextPacks
-from context_packs.store.duck import Duck
+from context_packs.store.file.duck import Duck
 
 
 def main() -> None:

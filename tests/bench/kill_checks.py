@@ -13,9 +13,9 @@ from verdict import call, commands, doctor, found, lines, missing, twice, unsoun
 from victims import AGENT, IMPORTED
 
 from context_packs.packer import ContextPacks
-from context_packs.store import schema
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import StoreError
+from context_packs.store.file import schema
 
 Told = list[dict[str, Any]]
 Found = tuple[str, list[str]]

@@ -76,11 +76,11 @@ def importing(store: str, lines: str, size: int) -> Numbers:
 
 def recalling(store: str, queries: list[str]) -> Numbers:
     """recall_context in both modes and shapes; in exclusive mode also its two halves apart."""
-    from context_packs.packer.build import build
-    from context_packs.packer.profile import load_profile
-    from context_packs.packer.request import parse_request
+    from context_packs.packer.packing.build import build
+    from context_packs.packer.packing.profile import load_profile
+    from context_packs.packer.packing.request import parse_request
+    from context_packs.packer.packing.tokens import token_counter
     from context_packs.packer.service import DEPTH, ContextPacks
-    from context_packs.packer.tokens import token_counter
     from context_packs.store.duckstore import DuckStore
     from context_packs.store.values import Viewer
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datasets import Conversation, Question, Said
 from retainkit.types import Turn
 
-from context_packs.store.analyzer import index_terms
+from context_packs.store.text.analyzer import index_terms
 
 VERDICTS = ("any", "key", "whole")
 WORDS = 4  # of a sentence that may stand for its turn

@@ -17,7 +17,7 @@ from typing import Any
 
 from context_packs.packer import ContextPacks
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.embedders import HashEmbedder
+from context_packs.store.search.embedders import HashEmbedder
 from context_packs.store.values import Viewer
 
 AGENT = "victim"

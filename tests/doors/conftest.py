@@ -20,8 +20,8 @@ import pytest
 import uvicorn
 
 from context_packs.packer import ContextPacks
-from context_packs.packer.doors.cli import main
-from context_packs.packer.doors.rest import create_app
+from context_packs.packer.doors.cli.commands import main
+from context_packs.packer.doors.rest.app import create_app
 
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
 

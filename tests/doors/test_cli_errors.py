@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from context_packs.packer.doors import console
+from context_packs.packer.doors.cli import console
 
 Run = Callable[..., Any]
 COMMAND = str(Path(sys.executable).with_name("context-packs"))

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import pytest
 
-from context_packs.packer.doors.cli import cli
+from context_packs.packer.doors.cli.commands import cli
 
 Run = Callable[..., Any]
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
@@ -85,7 +85,7 @@ def test_it_runs_as_a_module_too(process: Run) -> None:
 def test_a_fault_shows_where_it_came_from_in_development(store: Path) -> None:
     """`python -X dev` is the way to a stack; without it there is none."""
     script = (
-        "from context_packs.packer.doors import console\nimport click, sys\n"
+        "from context_packs.packer.doors.cli import console\nimport click, sys\n"
         "@click.command(cls=console.Command)\ndef broken(): raise KeyError('x')\n"
         "sys.exit(console.run(broken, []))"
     )
@@ -98,7 +98,7 @@ def test_a_fault_shows_where_it_came_from_in_development(store: Path) -> None:
 def test_help_and_version_load_no_database() -> None:
     """What only prints text does not wait for DuckDB, numpy or a tokenizer."""
     script = (
-        "import sys\nfrom context_packs.packer.doors.cli import main\n"
+        "import sys\nfrom context_packs.packer.doors.cli.commands import main\n"
         "try: main(['recall', '--help'])\nexcept SystemExit: pass\n"
         "print([name for name in ('_duckdb', 'numpy', 'jinja2', 'rs_bpe', 'rich') if name in sys.modules],"
         " file=sys.stderr)"
@@ -110,7 +110,7 @@ def test_help_and_version_load_no_database() -> None:
 def test_a_query_loads_no_terminal_library_and_no_default_folder(store: Path) -> None:
     """Rich, platformdirs and other doors stay out of a command that does not need them."""
     script = (
-        "import sys\nfrom context_packs.packer.doors.cli import main\n"
+        "import sys\nfrom context_packs.packer.doors.cli.commands import main\n"
         "for argv in (['remember', 'x'], ['context', 'x']):\n"
         "    try: main([*argv, '--quiet'])\n    except SystemExit: pass\n"
         "print([name for name in ('rich', 'platformdirs', 'mcp', 'starlette', 'httpx') if name in sys.modules],"

@@ -19,8 +19,8 @@ if len(sys.argv) == 2:
     for capability in (1, 2):
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
     os.execv(sys.executable, [sys.executable, "-c", sys.argv[1], "", ""])
-from context_packs.packer.doors.cli import cli
-from context_packs.packer.doors.console import run
+from context_packs.packer.doors.cli.commands import cli
+from context_packs.packer.doors.cli.console import run
 for argv, stdin, shut in json.load(sys.stdin):
     out, err = io.StringIO(), io.StringIO()
     if shut:

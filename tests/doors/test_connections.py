@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from context_packs.packer.doors.connections import Limits, descriptors, guarded
+from context_packs.packer.doors.rest.connections import Limits, descriptors, guarded
 
 HALF = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 Serve = Callable[[Limits], Any]

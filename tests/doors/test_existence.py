@@ -9,8 +9,8 @@ import pytest
 
 from context_packs.packer import ContextPacks
 from context_packs.packer.work import complete_reminder, find_snapshot, mark_used
-from context_packs.store.duck import Session
 from context_packs.store.errors import NotFound
+from context_packs.store.file.duck import Session
 
 # What is asked, the id of a record of somebody else, and one that never was.
 ACTS: dict[str, tuple[Callable[[ContextPacks, str], Any], str, str]] = {

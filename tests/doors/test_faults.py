@@ -21,7 +21,7 @@ import pytest
 from mcp import Client
 
 from context_packs.packer import ContextPacks, ContextPacksError
-from context_packs.packer.doors.mcp_server import build_server
+from context_packs.packer.doors.mcp.server import build_server
 
 Run = Callable[..., Any]
 Shown = dict[str, str]

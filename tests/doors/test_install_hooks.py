@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.doors.install import edited
+from context_packs.packer.doors.hooks.install import edited
 
 Run = Callable[..., Any]
 COMMAND = str(Path(sys.executable).with_name("context-packs"))

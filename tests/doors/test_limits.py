@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from context_packs.packer.doors.rest import create_app
-from context_packs.packer.request import MAX_KNOWN_CHARS, MAX_QUERY_CHARS
+from context_packs.packer.doors.rest.app import create_app
+from context_packs.packer.packing.request import MAX_KNOWN_CHARS, MAX_QUERY_CHARS
 from context_packs.packer.service import ContextPacks
 from context_packs.store.errors import StoreError
 

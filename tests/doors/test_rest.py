@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from context_packs.packer.doors.edge import authority, is_loopback
-from context_packs.packer.doors.observe import JsonLines, log_to
-from context_packs.packer.doors.rest_base import DoorRoute, matches, needed_scope, one_key, parse_json
+from context_packs.packer.doors.rest.base import DoorRoute, matches, needed_scope, one_key, parse_json
+from context_packs.packer.doors.rest.edge import authority, is_loopback
+from context_packs.packer.doors.rest.metrics import JsonLines, log_to
 from context_packs.packer.errors import InvalidField
 
 WHO = "/v1/auth/token/validate"

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from context_packs.packer import ContextPacks
-from context_packs.packer.doors.rest import create_app
+from context_packs.packer.doors.rest.app import create_app
 
 LOG = "compile ok\n" * 500 + "FAILED tests/test_retry.py::test_backoff - 期待した値と違う\n" + "bye\n" * 500
 

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from context_packs.packer import ContextPacks
-from context_packs.packer.doors.github import signature
-from context_packs.packer.doors.rest import create_app
+from context_packs.packer.doors.github.delivery import signature
+from context_packs.packer.doors.rest.app import create_app
 from context_packs.packer.errors import Gone, NotFound
 from context_packs.store.values import Viewer
 

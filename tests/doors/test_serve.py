@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.packer.doors.serve import listen
+from context_packs.packer.doors.rest.serve import listen
 from context_packs.packer.errors import InvalidField
 
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
@@ -185,7 +185,7 @@ def test_a_missing_library_is_told_in_one_line(tmp_path: Path) -> None:
     script = (
         "import importlib.metadata as m\nreal = m.version\n"
         "def version(name):\n    if name == 'fastapi': raise m.PackageNotFoundError(name)\n    return real(name)\n"
-        "m.version = version\nfrom context_packs.packer.doors.cli import main\nmain(['serve'])\n"
+        "m.version = version\nfrom context_packs.packer.doors.cli.commands import main\nmain(['serve'])\n"
     )
     env = {**os.environ, "CONTEXT_PACKS_STORE": str(tmp_path / "x.duckdb")}
     ran = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False)

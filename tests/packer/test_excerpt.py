@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_packs.packer.excerpt import JOINER, excerpt, preview
-from context_packs.store.analyzer import index_terms, query_terms
 from context_packs.store.records import Record, Span
+from context_packs.store.text.analyzer import index_terms, query_terms
 
 FAMILY = "👨‍👩‍👧‍👦"
 FILLER = "The harbour was calm and nobody saw anything worth a note. " * 4

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.governing import along
-from context_packs.packer.ladder import Step, ladder
-from context_packs.packer.profile import load_profile
-from context_packs.store.passages import divide
+from context_packs.packer.packing.governing import along
+from context_packs.packer.packing.ladder import Step, ladder
+from context_packs.packer.packing.profile import load_profile
 from context_packs.store.records import Span
+from context_packs.store.text.passages import divide
 from context_packs.store.values import Candidates, Hit
 
 

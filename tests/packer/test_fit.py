@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_packs.packer.fit import Frame, Prefix, Selection, fit, shorter, shown_of
-from context_packs.packer.ladder import Step, ladder, openable
-from context_packs.packer.render import Limits, layout
-from context_packs.packer.section import Outline, Section, outline_of
-from context_packs.packer.tokens import token_counter
+from context_packs.packer.packing.fit import Frame, Prefix, Selection, fit, shorter, shown_of
+from context_packs.packer.packing.ladder import Step, ladder, openable
+from context_packs.packer.packing.layout import Limits, layout
+from context_packs.packer.packing.section import Outline, Section, outline_of
+from context_packs.packer.packing.tokens import token_counter
 from context_packs.store.values import Candidates
 
 

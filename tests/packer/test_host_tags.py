@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from context_packs.packer.host_tags import harmless
+from context_packs.packer.packing.host_tags import harmless
 
 
 @pytest.mark.parametrize(

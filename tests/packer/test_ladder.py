@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.ladder import Step, ladder, openable
+from context_packs.packer.packing.ladder import Step, ladder, openable
 from context_packs.store.values import Candidate, Candidates, Hit
 
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.build import build, under
-from context_packs.packer.pack import Pack, PackedItem, structured
-from context_packs.packer.profile import ITEM_FIELDS, list_profiles, load_profile
-from context_packs.packer.request import parse_request
-from context_packs.packer.tokens import token_counter
+from context_packs.packer.packing.build import build, under
+from context_packs.packer.packing.pack import Pack, PackedItem, structured
+from context_packs.packer.packing.profile import ITEM_FIELDS, list_profiles, load_profile
+from context_packs.packer.packing.request import parse_request
+from context_packs.packer.packing.tokens import token_counter
 from context_packs.store.errors import InvalidField, StoreError
 from context_packs.store.records import Record
+from context_packs.store.text.clean import visible
 from context_packs.store.values import Candidates
-from context_packs.store.visible import visible
 
 PROFILES = st.sampled_from(["public", "internal", "kernel", "session_start"])
 TOKENS = st.one_of(st.integers(1, 400), st.integers(1, 3000))

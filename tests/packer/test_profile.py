@@ -2,9 +2,9 @@
 
 import pytest
 
-from context_packs.packer.profile import Defaults, list_profiles, load_profile, parse_profile, with_defaults
-from context_packs.packer.render import layout
-from context_packs.packer.request import parse_request
+from context_packs.packer.packing.layout import layout
+from context_packs.packer.packing.profile import Defaults, list_profiles, load_profile, parse_profile, with_defaults
+from context_packs.packer.packing.request import parse_request
 from context_packs.store.errors import InvalidField
 
 GOOD = 'description = "One."\ntemplate = "public"\nanswer = "text"\nfields = ["id"]\n'

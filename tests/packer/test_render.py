@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.build import render, under
-from context_packs.packer.fit import shown_of
-from context_packs.packer.pack import Pack, structured
-from context_packs.packer.profile import list_profiles, load_profile
-from context_packs.packer.render import Limits, Shown, heading, layout, one_line
-from context_packs.packer.section import Section, outline_of
+from context_packs.packer.packing.build import render, under
+from context_packs.packer.packing.fit import shown_of
+from context_packs.packer.packing.layout import Limits, Shown, heading, layout, one_line
+from context_packs.packer.packing.pack import Pack, structured
+from context_packs.packer.packing.profile import list_profiles, load_profile
+from context_packs.packer.packing.section import Section, outline_of
 from context_packs.store.values import Candidates
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"

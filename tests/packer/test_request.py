@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from context_packs.packer.request import PackRequest, parse_request
+from context_packs.packer.packing.request import PackRequest, parse_request
 from context_packs.store.errors import InvalidField
 from context_packs.store.values import Filters
 

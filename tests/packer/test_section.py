@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.section import BLOCK_CHARS, Section, lines_of, outline_of
+from context_packs.packer.packing.section import BLOCK_CHARS, Section, lines_of, outline_of
 
 
 def shown(kit: Any, text: str, *ordinals: int) -> Section:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer import tokens
-from context_packs.packer.tokens import estimated, token_counter, well_formed
+from context_packs.packer.packing import tokens
+from context_packs.packer.packing.tokens import estimated, token_counter, well_formed
 from context_packs.store.errors import InvalidField
 
 

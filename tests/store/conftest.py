@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.store import duck
-from context_packs.store import schema as schema_sql
-from context_packs.store.aside import aside
-from context_packs.store.attached import quoted
-from context_packs.store.duck import Mode
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.engine import engine
+from context_packs.store.file import duck
+from context_packs.store.file import schema as schema_sql
+from context_packs.store.file.attached import quoted
+from context_packs.store.file.duck import Mode
+from context_packs.store.file.engine import engine
+from context_packs.store.file.other_files import aside
 from context_packs.store.records import Written
 from context_packs.store.values import Candidates, Filters, Viewer
 

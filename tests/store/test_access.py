@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.access import SCOPES, Grant, Tokens
-from context_packs.store.duck import Duck
+from context_packs.store.access.tokens import SCOPES, Grant, Tokens
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import Conflict, InvalidField, NotFound, StoreUnavailable
+from context_packs.store.file.duck import Duck
 from context_packs.store.values import Viewer
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -143,7 +143,7 @@ assert [line["content"] for line in DuckStore(sys.argv[1]).export()] == ["of the
 
 def test_a_long_read_of_a_large_store_keeps_nobody_waiting(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An export that is read slowly is of one moment, others write meanwhile, and its copy is gone afterwards."""
-    monkeypatch.setattr("context_packs.store.snapshot._LARGE", 1)
+    monkeypatch.setattr("context_packs.store.maintenance.snapshot._LARGE", 1)
     store = kit.store(mode="shared")
     for name in ("first", "second"):
         kit.write(store, name)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_packs.store.analyzer import (
+from context_packs.store.text.analyzer import (
     MAX_SIGNATURE_KEYS,
     MAX_TERM_CHARS,
     NEGATIONS,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.asked import MAX_PARTS, read_query
-from context_packs.store.pasted import said
-from context_packs.store.speech import grammar, is_idle, reads_english
+from context_packs.store.query.parts import MAX_PARTS, read_query
+from context_packs.store.query.pasted import said
+from context_packs.store.query.speech import grammar, is_idle, reads_english
 
 NOW = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)  # a Wednesday
 

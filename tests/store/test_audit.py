@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.audit import Audit, Entry, entries_of
-from context_packs.store.duck import Duck
+from context_packs.store.access.audit import Audit, Entry, entries_of
 from context_packs.store.errors import Conflict, InvalidField
+from context_packs.store.file.duck import Duck
 
 WRITER = """
 import sys

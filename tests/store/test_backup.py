@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from context_packs.store.errors import InvalidField, StoreDamaged, StoreError
-from context_packs.store.files import draft_of
+from context_packs.store.file.disk import draft_of
 
 WRITER = """
 import sys

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from context_packs.store import blocks
+from context_packs.store.maintenance import blocks
 
 HEADERS, SIZE = 12_288, 262_144
 

@@ -268,7 +268,7 @@ def test_many_small_writes_are_merged_and_nothing_changes(kit: Any, monkeypatch:
         kit.write(store, f"Zebra number {n} of the herd has {n * 3} stripes.")
     before = [store.candidates(text, Filters(), kit.me, 100, 50) for text in queries]
     assert sorted_rows(store) == 0
-    monkeypatch.setattr("context_packs.store.postings.TAIL_ROWS", 20)
+    monkeypatch.setattr("context_packs.store.memory.postings.TAIL_ROWS", 20)
     kit.write(store, "An unrelated line about the weather.")
     assert sorted_rows(store) == all_rows(store) > 20
     kit.write(store, "Another one.")
@@ -283,7 +283,7 @@ def test_a_merge_in_small_ranges_keeps_every_posting(kit: Any, monkeypatch: pyte
     store.remember_many([{"content": text} for text in FACTS], kit.me)
     with store.duck.reading() as session:
         before = session.rows("FROM postings ORDER BY term, pas")
-    monkeypatch.setattr("context_packs.store.postings.MERGE_ROWS", 7)
+    monkeypatch.setattr("context_packs.store.memory.postings.MERGE_ROWS", 7)
     store.merge()
     with store.duck.reading() as session:
         assert session.rows("FROM postings") == before

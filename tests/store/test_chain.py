@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_packs.packer import ContextPacks
-from context_packs.store.chain_input import TriggerIn, arrival, checked
+from context_packs.store.chain.checks import TriggerIn, arrival, checked
 from context_packs.store.errors import Conflict, Gone, InvalidField, NotFound
 
 

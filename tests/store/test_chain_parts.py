@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.chain_text import (
+from context_packs.store.chain.cursor import make_cursor, read_cursor
+from context_packs.store.chain.texts import (
     MAX_PAYLOAD_BYTES,
     READABLE_CHARS,
     SUMMARY_CHARS,
@@ -17,9 +18,8 @@ from context_packs.store.chain_text import (
     summary_of,
     value_of,
 )
-from context_packs.store.cursor import make_cursor, read_cursor
+from context_packs.store.concurrency.group_commit import Gathering
 from context_packs.store.errors import Conflict, InvalidField
-from context_packs.store.gathering import Gathering
 from context_packs.store.records import is_id, made_name, parse_name
 
 NAMES = st.from_regex(r"(trg|thr|wkr)_[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", fullmatch=True)

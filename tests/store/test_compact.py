@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from context_packs.store import blocks
+from context_packs.store.maintenance import blocks
 
 SECRET = "Zyxquartz the unforgettable harbour pass phrase"
 

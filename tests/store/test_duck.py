@@ -14,7 +14,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from context_packs.store.duck import Duck, migrations, query
 from context_packs.store.errors import (
     InvalidField,
     StoreDamaged,
@@ -24,6 +23,7 @@ from context_packs.store.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
+from context_packs.store.file.duck import Duck, migrations, query
 from context_packs.store.values import Viewer
 
 # Words that messages of DuckDB are told by: in a path they must decide nothing.
@@ -398,7 +398,7 @@ def test_a_pipe_in_place_of_a_store_is_refused_at_once(kit: Any) -> None:
 
 HOLDER = """
 import sys
-from context_packs.store.duck import Duck
+from context_packs.store.file.duck import Duck
 duck = Duck(sys.argv[1], mode="exclusive")
 print("held", flush=True)
 sys.stdin.readline()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.duplicates import fingerprint, fold, signature_of
+from context_packs.store.text.duplicates import fingerprint, fold, signature_of
 from context_packs.store.values import Filters
 
 REWORDINGS = {

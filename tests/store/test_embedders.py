@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store import embedders
-from context_packs.store.embedders import EMBEDDERS, MODELS, Embedder, HashEmbedder, Vectors, embedder
 from context_packs.store.errors import InvalidField
+from context_packs.store.search import embedders
+from context_packs.store.search.embedders import EMBEDDERS, MODELS, Embedder, HashEmbedder, Vectors, embedder
 
 
 class Model:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.store.embedders import HashEmbedder
 from context_packs.store.errors import Conflict, Gone, InvalidField
+from context_packs.store.search.embedders import HashEmbedder
 from context_packs.store.values import Viewer
 
 ERASING = ("hard_delete", "redact")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.embedders import HashEmbedder
-from context_packs.store.erasure import MODES
 from context_packs.store.errors import Gone, InvalidField, NotFound
+from context_packs.store.memory.erasure import MODES
+from context_packs.store.search.embedders import HashEmbedder
 from context_packs.store.values import Filters, Viewer
 
 SECRET = "The password of the vault is swordfish."

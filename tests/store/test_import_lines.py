@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from context_packs.store.errors import InvalidField
-from context_packs.store.lines import LineIn
-from context_packs.store.rows import LINE_FIELDS, RecordIn
+from context_packs.store.exchange.lines import LineIn
+from context_packs.store.memory.prepare import LINE_FIELDS, RecordIn
 
 LINE = {
     "id": "mem:77",

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_packs.store.errors import InvalidField
-from context_packs.store.importers import FORMATS, ImportOptions, ImportReport, read
-from context_packs.store.importers.base import head, label, one_line, parts, segment, shortened, tail
-from context_packs.store.rows import check
+from context_packs.store.exchange.importers import FORMATS, ImportOptions, ImportReport, read
+from context_packs.store.exchange.importers.base import head, label, one_line, parts, segment, shortened, tail
+from context_packs.store.memory.prepare import check
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "importers"
 SOURCES = {"jsonl": "records.jsonl", "markdown": "notes", "chat": "turns.jsonl", "claude-code": "session.jsonl"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from context_packs.store.errors import InvalidField
-from context_packs.store.importers import ImportOptions, ImportReport, read
-from context_packs.store.importers.chat import parse_moment
+from context_packs.store.exchange.importers import ImportOptions, ImportReport, read
+from context_packs.store.exchange.importers.chat import parse_moment
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "importers"
 

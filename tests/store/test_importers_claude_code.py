@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.importers import ImportOptions, ImportReport, read
-from context_packs.store.injected import strip_injected
+from context_packs.store.exchange.importers import ImportOptions, ImportReport, read
+from context_packs.store.text.injected import strip_injected
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "importers"
 SESSION = "0b5c1f3e-1111-4222-8333-444455556666"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context_packs.store.errors import InvalidField
-from context_packs.store.importers import ImportOptions, ImportReport, read
+from context_packs.store.exchange.importers import ImportOptions, ImportReport, read
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "importers"
 

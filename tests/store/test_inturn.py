@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from context_packs.store.inturn import InTurn
+from context_packs.store.concurrency.slots import InTurn
 
 
 def test_no_more_than_the_places_and_in_order() -> None:

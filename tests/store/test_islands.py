@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_packs.store.duck import query
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.numbers import FAR, Numbers
-from context_packs.store.salvage import Salvaged, salvage
+from context_packs.store.file.duck import query
+from context_packs.store.maintenance.salvage import Salvaged, salvage
+from context_packs.store.memory.numbers import FAR, Numbers
 from context_packs.store.values import Viewer
 
 FAR_AWAY = [999_999_999_999_999, 10**15, 10**16 - 1, 10**9 + 3]

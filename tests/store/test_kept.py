@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.store import kept
+from context_packs.store.file import cache as kept
 from context_packs.store.values import Filters, Viewer
 
 QUERIES = ("backups", "nightly backups for the shop", "会議は火曜日", "Aiko said backups", "zzqqy", "the and of")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_packs.packer.excerpt import preview
-from context_packs.store.known import PREFIX_FLOOR, Known, normal
+from context_packs.store.search.already_known import PREFIX_FLOOR, Known, normal
 from context_packs.store.values import Filters
 
 LONG = "The release train leaves every second Tuesday at nine in the morning."

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from context_packs.packer import ContextPacks
-from context_packs.store import gate
+from context_packs.store.search.ranking import gate
 
 
 def test_a_word_of_a_question_is_less_in_a_large_store(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from context_packs.store import postings
 from context_packs.store.duckstore import DuckStore
+from context_packs.store.memory import postings
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_packs.store.cuts import MAX_CHARS, MAX_CHARS_WIDE, is_wide
-from context_packs.store.passages import Passage, divide
+from context_packs.store.text.cuts import MAX_CHARS, MAX_CHARS_WIDE, is_wide
+from context_packs.store.text.passages import Passage, divide
 
 FAMILY = "👨‍👩‍👧‍👦"
 MARKED = "e" + "\u0301" * 3

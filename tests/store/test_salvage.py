@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from context_packs.store import blocks
-from context_packs.store.aside import aside
-from context_packs.store.attached import quoted
 from context_packs.store.errors import InvalidField, StoreDamaged
-from context_packs.store.salvage import Salvaged, salvage
+from context_packs.store.file.attached import quoted
+from context_packs.store.file.other_files import aside
+from context_packs.store.maintenance import blocks
+from context_packs.store.maintenance.salvage import Salvaged, salvage
 
 HEADERS, SIZE = 12_288, 262_144
 Lines = dict[tuple[Any, ...], dict[str, Any]]

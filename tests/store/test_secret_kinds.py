@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from context_packs.store.secrets import mask
+from context_packs.store.text.secrets.masking import mask
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from context_packs.store.secrets import mask
+from context_packs.store.text.secrets.masking import mask
 
 X = "hunter2x"
 

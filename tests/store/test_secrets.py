@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.store.secrets import mask
+from context_packs.store.text.secrets.masking import mask
 
 BODY = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
 HEX = "9f86d081884c7d659a2feaa0c55ad015"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from context_packs.store.strictjson import RepeatedKey, loads
+from context_packs.store.text.strictjson import RepeatedKey, loads
 
 
 @pytest.mark.parametrize(

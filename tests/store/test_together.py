@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from context_packs.store.concurrency.coalesce import Together
 from context_packs.store.errors import Gone, NotFound
-from context_packs.store.together import Together
 from context_packs.store.values import Viewer
 
 

@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from context_packs.store.payload import matters
-from context_packs.store.series import series
-from context_packs.store.transcript import session_of, shown_first
+from context_packs.store.search.payload import matters
+from context_packs.store.search.ranking.series import series
+from context_packs.store.search.transcript import session_of, shown_first
 from context_packs.store.values import Filters, Hit
 
 NOISE = "\n".join(

@@ -3,8 +3,8 @@
 import pytest
 
 from context_packs.store.errors import InvalidField
-from context_packs.store.rows import check
-from context_packs.store.visible import visible
+from context_packs.store.memory.prepare import check
+from context_packs.store.text.clean import visible
 
 
 @pytest.mark.parametrize(

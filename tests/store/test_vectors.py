@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from context_packs.packer import ContextPacks
-from context_packs.store import reads, vectors
 from context_packs.store.duckstore import DuckStore
-from context_packs.store.embedders import HashEmbedder, Vectors
 from context_packs.store.errors import InvalidField, StoreUnavailable
+from context_packs.store.memory import reads
+from context_packs.store.search import vectors
+from context_packs.store.search.embedders import HashEmbedder, Vectors
 from context_packs.store.values import Candidates, Filters, Viewer
 
 MEANINGS = {

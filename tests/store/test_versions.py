@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from context_packs.store.duck import Duck
+from context_packs.store.file.duck import Duck
 
 OTHER = """
 import json, sys

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from context_packs.store.query.period import read_time
 from context_packs.store.values import Filters
-from context_packs.store.when import read_time
 
 NOW = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)  # a Wednesday
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from context_packs.store.asked import read_query
-from context_packs.store.payload import matters
-from context_packs.store.signals import told_question
-from context_packs.store.speech import is_idle
+from context_packs.store.query.parts import read_query
+from context_packs.store.query.period import read_time
+from context_packs.store.query.speech import is_idle
+from context_packs.store.search.payload import matters
+from context_packs.store.search.ranking.signals import told_question
 from context_packs.store.values import Filters
-from context_packs.store.when import read_time
 
 NOW = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)
 

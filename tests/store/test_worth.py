@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from context_packs.store.passages import divide
 from context_packs.store.records import Record, Span
-from context_packs.store.scoring import SIGNALS
-from context_packs.store.signals import asked_for, asks, dated, novelty, signs_of, skeleton, told_question, unbroken
+from context_packs.store.search.ranking.scoring import SIGNALS
+from context_packs.store.search.ranking.signals import (
+    asked_for,
+    asks,
+    dated,
+    novelty,
+    signs_of,
+    skeleton,
+    told_question,
+    unbroken,
+)
+from context_packs.store.text.passages import divide
 from context_packs.store.values import Candidates, Filters
 
 

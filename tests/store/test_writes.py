@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_packs.store.errors import Conflict, InvalidField
+from context_packs.store.memory.prepare import REPAIRED, broken, check
 from context_packs.store.records import LEFT_OUT
-from context_packs.store.rows import REPAIRED, broken, check
 from context_packs.store.values import Viewer
 
 # ---- repetition
@@ -144,7 +144,7 @@ def test_a_late_replay_does_not_turn_a_grown_record_back(kit: Any) -> None:
 
 def test_a_bad_record_ends_its_batch_and_keeps_those_before(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are kept one by one: the first bad field names itself, its batch leaves nothing, earlier ones stay."""
-    monkeypatch.setattr("context_packs.store.importing.MOST", 2)
+    monkeypatch.setattr("context_packs.store.exchange.importing.MOST", 2)
     store = kit.store()
     records = [
         {"content": "1"},

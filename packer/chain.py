@@ -1,0 +1,146 @@
+"""Threads, triggers and workers on ContextPacks: an event log that is walked by exact ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from context_packs.store.protocol import Store
+from context_packs.store.records import Written
+from context_packs.store.values import Viewer
+
+from .secrecy import guarded
+
+if TYPE_CHECKING:
+    from context_packs.store.chain.chain import Events, Link, Payload, Thread, Trigger, Worker
+    from context_packs.store.chain.index import Threads
+
+
+class Chained:
+    """The part of ContextPacks that keeps and reads a Chain of Recall. Every read is of one id and exact.
+
+    Ids match `(trg|thr|wkr)_[A-Za-z0-9][A-Za-z0-9_.-]{0,63}`, given or made; they never change and are never used
+    again. All of these raise InvalidField for a value out of range, NotFound for an id that names nothing the agent
+    may see, Gone for one that it deleted itself. What is written says so: `Written` has the `id`, and whether it was
+    `created` or `updated`.
+    """
+
+    viewer: Viewer
+    _secrets: str  # what becomes of them, one of secrecy.SECRETS
+    _store: Store
+
+    def _without_secrets(self, fields: dict[str, Any]) -> Mapping[str, Any]:
+        return guarded(fields, self._secrets)
+
+    def create_thread(
+        self,
+        summary: str = "",
+        *,
+        thread_id: str | None = None,
+        natural_key: str | None = None,
+        status: str = "",
+        path: str = "",
+        scope: str = "",
+        bucket: str = "",
+        team_id: str = "",
+    ) -> Written:
+        """The events of one topic, by a one-line summary. The same `natural_key` (such as owner/repo#412) answers with
+        the thread that has it; `notes` name other fields that differ, which stay. Without a `status` it is open.
+
+        Triggers and workers stand in scope, bucket, team and path of their thread. Raises Conflict for a `thread_id`
+        that is taken.
+        """
+        fields: dict[str, Any] = {
+            "natural_key": natural_key,
+            "status": status,
+            "path": path,
+            "scope": scope,
+            "bucket": bucket,
+        }
+        fields |= {"summary": summary, "thread_id": thread_id, "team_id": team_id}
+        return self._store.chain.create_thread(self._without_secrets(fields), self.viewer)
+
+    def update_thread(self, thread_id: str, *, summary: str | None = None, status: str | None = None) -> Written:
+        """Another summary or status of a thread of the agent's own, as its next version."""
+        return self._store.chain.update_thread(
+            thread_id, self._without_secrets({"summary": summary, "status": status}), self.viewer
+        )
+
+    def add_trigger(
+        self,
+        thread_id: str,
+        source: str | dict[str, Any],
+        *,
+        trigger_id: str | None = None,
+        summary: str = "",
+        payload: Any = None,
+        media_type: str | None = None,
+        occurred_at: object = None,
+        external_id: str | None = None,
+    ) -> Written:
+        """One received event. `payload` is bytes, text or any JSON (None for none), at most 32 MiB, and is kept as it
+        came; without a summary one is made of it. Where secrets are not to be kept, what is searched and shown of it is
+        masked: only the payload itself has them. The same `external_id` or `trigger_id` answers with the trigger that
+        has it.
+
+        Raises NotFound (field `thread_id`) for an unknown thread, Conflict where that trigger says anything else
+        (payload, thread, summary, time, source, ids) or a `trigger_id` is taken, and Gone for the `external_id` of a
+        trigger that was deleted.
+        """
+        fields: dict[str, Any] = {"trigger_id": trigger_id, "thread_id": thread_id, "source": source}
+        fields |= {"summary": summary, "payload": payload, "media_type": media_type, "occurred_at": occurred_at}
+        fields |= {"external_id": external_id, "mask": self._secrets != "keep"}
+        return self._store.chain.add_trigger(self._without_secrets(fields), self.viewer)
+
+    def create_worker(self, task: str, threads: Sequence[str] = (), *, worker_id: str | None = None) -> Written:
+        """An isolated session that works on a task. It stands where the first of its threads does.
+
+        Raises NotFound (field `threads`), Conflict for a `worker_id` that is taken.
+        """
+        fields = {"worker_id": worker_id, "threads": threads, "task": task}
+        return self._store.chain.create_worker(self._without_secrets(fields), self.viewer)
+
+    def report(self, worker_id: str, report: str, cites: Sequence[str] = ()) -> Written:
+        """What a worker of the agent's own found, as its next version, with the ids that it rests on; it is done then.
+
+        Raises NotFound (field `worker_id` or `cites`).
+        """
+        return self._store.chain.report(
+            worker_id, self._without_secrets({"report": report, "cites": cites}), self.viewer
+        )
+
+    def link(self, from_id: str, to_id: str, rel: str) -> Link:
+        """A link between any two records that the agent sees; the same again answers with `created` False."""
+        return self._store.chain.link(from_id, to_id, rel, self.viewer)
+
+    def threads(self, status: str | None = None, cursor: str | None = None, limit: int = 50) -> Threads:
+        """The index to start from: threads of a status, or all, by one line each, newest first, at most `limit`
+        (1 to 200) from a cursor on. Threads that are made meanwhile shift nothing.
+
+        Raises InvalidField for what is no cursor, Conflict for the cursor of another status or agent.
+        """
+        return self._store.chain.threads(self.viewer, status, cursor, limit)
+
+    def get_thread(self, thread_id: str) -> Thread:
+        """A thread with its owner workers, how many events it has and when the last one came."""
+        return self._store.chain.thread(thread_id, self.viewer)
+
+    def get_worker(self, worker_id: str) -> Worker:
+        """A worker with its report."""
+        return self._store.chain.worker(worker_id, self.viewer)
+
+    def get_trigger(self, trigger_id: str) -> Trigger:
+        """A trigger with what stands beside it; `payload` only where it has at most 2,000 bytes."""
+        return self._store.chain.trigger(trigger_id, self.viewer)
+
+    def payload(self, trigger_id: str, start: int = 0, end: int | None = None) -> Payload:
+        """The bytes as received, whole or from `start` to `end` (half-open). Raises NotFound where there are none."""
+        return self._store.chain.payload(trigger_id, self.viewer, start, end)
+
+    def thread_events(self, thread_id: str, cursor: str | None = None, limit: int = 50) -> Events:
+        """The triggers of a thread in the order in which they arrived, at most `limit` (1 to 200) from a cursor on.
+
+        Cursors lose and repeat nothing, also while events arrive, after a restart, and in a store made from an export.
+        Raises InvalidField for what is no cursor, Conflict for the cursor of another thread.
+        """
+        return self._store.chain.events(thread_id, self.viewer, cursor, limit)

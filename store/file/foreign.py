@@ -1,0 +1,82 @@
+"""What stands at the path of a store, told by looking, before DuckDB is let near it. Pure but for reading.
+
+DuckDB takes many kinds of files for databases and fetches extensions for them, so only its own form is handed to it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from ..errors import InvalidField, StoreDamaged, StoreReadOnly, StoreUnavailable
+
+MISSING = "there is no store here yet: remember something first, or name the path of the store you mean"
+MOVED = "the store was moved, removed or replaced while it was in use: put it back and try again"
+OVERWRITTEN = "the store was overwritten while it was in use: nothing more goes into it; restore a backup"
+ANOTHER = "name another path"
+HEADERS = 3 * 4096  # of a DuckDB file: what it is, and twice where things stand
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of two letters or more: one is a drive
+_KINDS = (
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"PAR1", "a Parquet file"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"PK\x03\x04", "a zip archive"),
+)
+
+
+def refuse_address(path: str) -> None:
+    """Raises InvalidField for `postgresql://…` and the like: as the name of a file it would make a folder."""
+    if _ADDRESS.match(path):
+        kind = path.split(":", 1)[0]
+        raise InvalidField(f"store: a {kind} address is no file; name the path of a file", field="store")
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Device and inode of a file, None where there is none."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except PermissionError as error:
+        raise StoreReadOnly("the store can not be reached: make its folder readable") from error
+    except OSError as error:
+        raise StoreUnavailable("the store can not be reached: name another path") from error
+    return found.st_dev, found.st_ino
+
+
+def refuse_foreign(path: str) -> None:
+    """Raises what is wrong with a file that DuckDB did not write. The file must not be open in this process: closing it
+    here would end DuckDB's own lock on it."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise StoreUnavailable("the path of the store is a folder: name a file in it")
+    if not stat.S_ISREG(mode):
+        raise StoreUnavailable("the path of the store is no regular file: name another path")
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEADERS)
+    except PermissionError as error:
+        raise StoreReadOnly("the store can not be read: make the file readable") from error
+    if not head:
+        raise StoreDamaged("the file is empty, no store: remove it or name another path")
+    for magic, kind in _KINDS:
+        if head.startswith(magic):
+            raise StoreDamaged(f"the file is {kind}, no store: {ANOTHER}")
+    if head[8:12] == b"DUCK":
+        if len(head) < HEADERS:
+            raise StoreDamaged("the store can not be read: the file was cut off; restore it from a backup or an export")
+        return
+    if _is_text(head):
+        raise StoreDamaged(f"the file is text, no store: {ANOTHER}")
+    raise StoreDamaged(f"the file is not a DuckDB file, no store: {ANOTHER}; a damaged store may yield to `salvage`")
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        text = head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < len(head) - 4:  # not only a character cut at the end
+            return False
+        text = head[: error.start].decode("utf-8")
+    return "\x00" not in text
