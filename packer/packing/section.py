@@ -18,7 +18,7 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass
 
 from context_packs.store.records import Record, Span
-from context_packs.store.search.ranking.signals import begins_turn, unbroken
+from context_packs.store.search.ranking.signals import begins_turn, goes_on, unbroken
 from context_packs.store.text.clean import visible
 
 from .tokens import well_formed
@@ -61,11 +61,13 @@ class Outline:
     def unwieldy(self) -> list[int]:
         """Ordinals of passages that nothing cuts well."""
         content = self.record.content
-        return [
-            ordinal
-            for ordinal, unit in zip(self.ordinals, self.units, strict=True)
-            if unbroken(content[unit.ink : unit.rest])
-        ]
+        found: list[int] = []
+        solid = False
+        for ordinal, unit in zip(self.ordinals, self.units, strict=True):
+            text = content[unit.ink : unit.rest]
+            solid = unbroken(text) or (solid and goes_on(content, unit.ink, unit.rest))
+            found += [ordinal] if solid else []
+        return found
 
 
 def outline_of(record: Record) -> Outline:

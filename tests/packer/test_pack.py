@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_packs.packer import ContextPacks
 from context_packs.packer.packing.build import build, under
 from context_packs.packer.packing.pack import Pack, PackedItem, structured
 from context_packs.packer.packing.profile import ITEM_FIELDS, list_profiles, load_profile
@@ -208,6 +209,28 @@ def test_what_can_not_be_cut_blocks_nothing(kit: Any) -> None:
     pack = kit.pack(kit.found(records), max_tokens=600)
     assert ids(pack) == ["mem:2"]
     assert [(d.id, d.reason, d.needs_tokens) for d in pack.decisions] == [("mem:1", "budget", None)]
+
+
+@pytest.mark.parametrize(
+    "solid",
+    [
+        "valve-hall-four-" + "0f9a" * 400,
+        "https://a.example/valve?hall=four&" + "&".join(f"k{n}=valve" for n in range(200)),
+        '{"valve":"hall four",' + ",".join(f'"k{n}":{n}' for n in range(300)) + "}",
+        "valve,hall,four," + ",".join(str(n * 7919) for n in range(300)),
+        ":".join(f"/opt/valve/hall/four/{n}" for n in range(60)),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("fill", ["relevant", "budget"])
+def test_a_record_without_a_break_keeps_no_smaller_one_out(solid: str, first: bool, fill: str) -> None:
+    """Its rest, cut off behind the last piece, is no sentence either."""
+    notes = ["The valve of hall four opens at two bar.", "Hall four has a valve from Delft."]
+    with ContextPacks.open(":memory:", agent_id="planner") as packs:
+        packs.remember_many([{"content": text} for text in ([solid, *notes] if first else [*notes, solid])])
+        pack = packs.recall_context("valve of hall four", profile="public", max_tokens=150, fill=fill)
+        assert all(note in pack.text for note in notes)
+        assert pack.budget.used_tokens <= 150
 
 
 def test_a_record_far_above_the_budget_is_shown_in_part_and_blocks_nothing(kit: Any) -> None:

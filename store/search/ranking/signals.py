@@ -25,6 +25,7 @@ __all__ = [
     "asks",
     "begins_turn",
     "dated",
+    "goes_on",
     "novelty",
     "signs_of",
     "skeleton",
@@ -185,7 +186,7 @@ def signs_of(record: Record, asked: Asked = _EVERYTHING) -> Signs:
     content = record.content
     told: list[tuple[float, ...]] = []
     turns: list[int] = []
-    speaker, number = "", -1
+    speaker, number, solid = "", -1, False
     for span in record.passages:
         text = content[span.start : min(span.end, span.start + _LONG_CHARS)]
         begins = not span.speaker or begins_turn(content, span)
@@ -195,6 +196,7 @@ def signs_of(record: Record, asked: Asked = _EVERYTHING) -> Signs:
         words = text[text.find(speaker) + len(speaker) + 1 :] if speaker and begins else text
         wide = _WIDE.search(words) is not None
         role = speaker.lower()
+        solid = unbroken(text) or (solid and goes_on(content, span.start, span.end))
         told.append(
             (
                 asked.date and _DATE.search(words) is not None,
@@ -205,7 +207,7 @@ def signs_of(record: Record, asked: Asked = _EVERYTHING) -> Signs:
                 log(max(len(words.strip()), 1)),
                 role in _USER,
                 role in _ASSISTANT,
-                unbroken(text),
+                solid,
                 speaker != "",
             )
         )
@@ -243,6 +245,11 @@ def unbroken(text: str) -> bool:
     """Whether nothing cuts a text well: a stretch of more than 160 characters without a blank (a long address,
     hexadecimal digits, minified JSON), or one of 2,000 in any script."""
     return len(text) > 160 and _UNBROKEN.search(text) is not None
+
+
+def goes_on(content: str, start: int, end: int) -> bool:
+    """Whether a passage is the rest of the stretch without a blank that was cut before it."""
+    return start > 0 and not any(map(str.isspace, (content[start - 1], *content[start:end].rstrip())))
 
 
 def skeleton(text: str) -> str:

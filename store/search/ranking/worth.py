@@ -195,16 +195,17 @@ def _relevant(pool: _Pool, scoring: Scoring) -> Bools:
     wholly = float(pool.alone[~pool.unbroken & ~pool.chat & ~pool.echo].max(initial=0.0)) >= _WHOLLY
     share = scoring.relevant + (_SURE if wholly else 0.0)
     relevant = (pool.bears >= share * float(pool.bears[proof].max())) | pool.close
+    near_best = pool.bears >= _BEST * float(pool.bears.max())
     if wholly:
         # What another record says of half the query is not needed beside the whole answer.
         whole = np.isin(pool.record, pool.record[(pool.alone >= _WHOLLY) & ~pool.echo])
-        near_best = pool.bears >= _BEST * float(pool.bears.max())
         relevant &= whole | (pool.alone >= _HALF) | near_best
     if answered >= _ANSWERED:
         relevant &= (pool.alone > 0) | pool.chat
         relevant &= ~pool.unbroken
         # The larger the store, the more of it shares a word or two with a question that one record answers.
-        relevant &= pool.chat | (pool.held >= _HALF_AS_MUCH * float(pool.held[~pool.unbroken].max(initial=0.0)))
+        enough = _HALF_AS_MUCH * float(pool.held[~pool.unbroken].max(initial=0.0))
+        relevant &= pool.chat | (pool.held >= enough) | near_best
     return relevant if relevant.any() else pool.bears >= float(pool.bears.max())
 
 
