@@ -139,6 +139,7 @@ def test_marked_blocks_are_told_from_others() -> None:
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+NAMED = re.compile(r"[`\s]((?:packer|profiles|store|templates|tests|docs|\.ci|\.dev|\.github)/[\w./-]*[\w/])[`\s]")
 
 
 def anchors(page: Path) -> set[str]:
@@ -160,6 +161,14 @@ def test_every_link_between_pages_leads_somewhere() -> None:
             if not there.exists() or (part and part not in anchors(there)):
                 wrong.append(f"{shown(page)}: {target}")
     assert wrong == []
+
+
+@pytest.mark.tree
+def test_every_file_that_a_page_names_is_there() -> None:
+    """A path in a page, written as code from the top of the tree, is that of a file or folder."""
+    named = [(page, name) for page in PAGES for name in NAMED.findall(page.read_text(encoding="utf-8"))]
+    assert named
+    assert [f"{shown(page)}: {name}" for page, name in named if not (ROOT / name).exists()] == []
 
 
 # ---- what programs parse, and the picture
