@@ -222,15 +222,15 @@ class ContextPacks(Chained):
         profile = load_profile(request.profile)
         request = with_defaults(request, profile)
         spare = SPARE if request.time_order is None else 0  # the best are chosen, then ordered
-        found = self._found(request, request.max_items + spare)
+        found = self._found(request, request.max_items + spare, filled=request.fill == "budget")
         return build(request, profile, found, found.records, self._counter)
 
     def render(self, pack: Pack, profile: str = "public") -> str:
         """The text of another profile for a pack that this object made, under the same limits."""
         return render_pack(pack, load_profile(profile))
 
-    def _found(self, request: PackRequest, take: int) -> Candidates:
-        filters, known, hops = request.filters(), request.exclude_contents, request.hops
+    def _found(self, request: PackRequest, take: int, filled: bool = False) -> Candidates:
+        filters, known, hops = replace(request.filters(), filled=filled), request.exclude_contents, request.hops
         if request.query_mode == "activity_log":
             return self._store.log(filters, self.viewer, DEPTH, take, known)
         if request.restore:

@@ -65,6 +65,7 @@ class Filters:
     order_by: TimeAxis | None = None  # what suits the kind of read where None
     prefer_working: bool = False
     hypothetical: str = ""
+    filled: bool = False  # where something bears on a query, what is below the relevance floor comes too
     reference: datetime | None = None  # the caller's now, for words of time in a query; the clock's where None
     zone: str = ""  # IANA name of the zone in which they are counted, UTC where empty
 
@@ -82,7 +83,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One record above the relevance floor; `rank` counts from 1; a near-duplicate names the id that stands for it.
+    """One record that bears on the query; `rank` counts from 1; a near-duplicate names the id that stands for it.
 
     `coverage` (0 to 1) is the share of the query, weighted by how rare its words are, that the record contains.
     """

@@ -50,7 +50,7 @@ LONG_FILES: dict[str, int] = {
     "packer/service.py": 628,
     "packer/work.py": 470,
     "store/file/engine.py": 454,
-    "store/search/candidates.py": 491,
+    "store/search/candidates.py": 489,
     "store/search/vectors.py": 468,
     "store/text/analyzer.py": 494,
 }
@@ -60,7 +60,7 @@ LONG_FUNCTIONS: dict[str, int] = {
     "packer/packing/build.py:_filled": 69,
     "store/exchange/exports.py:take_in": 88,
     "store/memory/writes.py:remember": 129,
-    "store/search/candidates.py:_matching": 106,
+    "store/search/candidates.py:_matching": 99,
     "store/search/candidates.py:_assemble": 70,
 }
 MOST_FILES = 12  # modules of a folder, __init__.py included

@@ -106,14 +106,8 @@ def _matching(
     """Records that bear on the words and the meaning of a query."""
     words = asked.words[:MAX_QUERY_TERMS]
     where = reads.choice(viewer, now, filters)
-    plan: dict[str, Any] = {
-        "mode": "query",
-        "arms": ["bm25"],
-        "terms": list(words),
-        "depth": depth,
-        "gate": scoring.gate,
-        "floor": scoring.floor,
-    }
+    plan: dict[str, Any] = {"mode": "query", "arms": ["bm25"], "terms": list(words), "depth": depth}
+    plan |= {"gate": scoring.gate, "floor": scoring.floor}
     if asked.idle:
         return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
     found, details_of = _evidence(session, asked, words, where)
@@ -143,6 +137,9 @@ def _matching(
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold
+    above = keep  # the rest, where it comes too, is worth what its passages are
+    if filters.filled and verdict.open and not asked.decision:
+        keep = above | (ranked.coverage >= filters.threshold)
     holds = ordering.holding(details, now)
     ranked, alike = newer_first(
         ranked,
@@ -187,12 +184,8 @@ def _matching(
     hits = ordering.settled(hits, [row.id for row in rows], {row.id: row.late for row in rows})
     hits = ordering.exchanged(hits, [[ids[index] for index in group] for group in alike])
     if asked.when.newest or asked.decision:
-        least = ordering.NEAR * max((row.coverage for row in rows), default=0.0)
-        near_by = {row.id for row in rows if row.coverage >= least}
-        if not asked.decision:
-            near_by &= ordering.as_good(hits)
-        hits = ordering.listed(hits, [row.id for row in rows], near_by, by_time=asked.when.newest)
-    kept, hits = _marked(kept, hits, scoring, hops)
+        hits = ordering.listed(hits, {row.id: row.coverage for row in rows}, asked.when.newest, asked.decision)
+    kept, hits = _marked(kept, hits, scoring, hops, {ids[index] for index in np.flatnonzero(keep & ~above)})
     if in_front:
         hits = ordering.opened_first(hits, [row.id for row in rows[:in_front]])
     return ordering.in_time(replace(kept, hits=hits + _leads(kept)), filters)
@@ -210,13 +203,18 @@ def _evidence(session: Session, asked: Asked, words: Sequence[str], where: reads
     return found, details_of
 
 
-def _marked(kept: Candidates, hits: tuple[Hit, ...], scoring: Scoring, hops: int) -> tuple[Candidates, tuple[Hit, ...]]:
-    """The candidates with what is not relevant marked: a record that was read by its passages, any other by its score.
+def _marked(
+    kept: Candidates, hits: tuple[Hit, ...], scoring: Scoring, hops: int, below: set[str]
+) -> tuple[Candidates, tuple[Hit, ...]]:
+    """The candidates with what is not relevant marked: those `below` the floor, a record that was read by its passages,
+    any other by its score.
 
-    With `hops` what a relevant record is linked to is relevant too, and begins with its beginning.
+    With `hops` what a relevant record is linked to is relevant too, and begins with its
+    beginning.
     """
+    hits = tuple(replace(hit, relevant=hit.relevant and hit.id not in below) for hit in hits) if below else hits
     some = {hit.id for hit in hits if hit.relevant}
-    beside = {hit.id for hit in hits} - some
+    beside = below | {hit.id for hit in hits} - some
     least = scoring.relevant * max((item.score for item in kept.items), default=0.0)
     beside |= {item.id for item in kept.items if item.id not in some and item.score < least and not item.reason}
     if hops:

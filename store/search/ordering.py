@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -80,9 +80,17 @@ def settled(hits: Sequence[Hit], names: Sequence[str], behind: Mapping[str, int]
     return tuple(sorted(found, key=lambda hit: behind.get(hit.id, 0)))
 
 
-def listed(hits: Sequence[Hit], names: Sequence[str], near: Container[str], *, by_time: bool) -> tuple[Hit, ...]:
-    """The hits of a question that asks for a list: of the `near` records the best passage is relevant, and what is so
-    beside it. With `by_time` these best passages stand in front, in the order of the names; the rest stays so."""
+def listed(hits: Sequence[Hit], coverage: Mapping[str, float], by_time: bool, of_kind: bool) -> tuple[Hit, ...]:
+    """The hits of a question that asks for a list: of the records with most of it the best passage is relevant, and
+    what is so beside it. Unless they are `of_kind`, they must bear on the question nearly as well as the best.
+
+    With `by_time` these best passages stand in front, in the order of `coverage`; the rest stays as it was.
+    """
+    least = NEAR * max(coverage.values(), default=0.0)
+    near = {name for name, held in coverage.items() if held >= least}
+    if not of_kind:
+        least = _AS_GOOD * max((hit.score for hit in hits), default=0.0)
+        near &= {hit.id for hit in hits if hit.score >= least}
     front: dict[str, Hit] = {}
     rest: list[Hit] = []
     for hit in hits:
@@ -92,13 +100,7 @@ def listed(hits: Sequence[Hit], names: Sequence[str], near: Container[str], *, b
                 continue
             hit = front[hit.id]
         rest.append(replace(hit, relevant=hit.relevant and hit.id in near))
-    return (*(front[name] for name in names if by_time and name in front), *rest)
-
-
-def as_good(hits: Sequence[Hit]) -> set[str]:
-    """The records that bear on a query nearly as well as the best."""
-    least = _AS_GOOD * max((hit.score for hit in hits), default=0.0)
-    return {hit.id for hit in hits if hit.score >= least}
+    return (*(front[name] for name in coverage if by_time and name in front), *rest)
 
 
 def exchanged(hits: Sequence[Hit], groups: Sequence[Sequence[str]]) -> tuple[Hit, ...]:

@@ -183,7 +183,8 @@ class Ladder:
         return package(self.name, budget, marked, tokenizer)
 
     def _climb(self, transcript: Transcript, query: str) -> Iterator[Fragment]:
-        found = self.memories[transcript.id].store.candidates(query, Filters(), Viewer(AGENT), DEPTH, MAX_ITEMS)
+        store, filters = self.memories[transcript.id].store, Filters(filled=True)
+        found = store.candidates(query, filters, Viewer(AGENT), DEPTH, MAX_ITEMS)
         outlines = {ref: outline_of(found.records[ref]) for ref in openable(found, MAX_ITEMS, found.records)}
         for ref, outline in outlines.items():
             if (transcript.id, Step(ref, outline.ordinals[0])) not in self.cut:
