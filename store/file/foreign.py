@@ -60,16 +60,22 @@ def refuse_foreign(path: str) -> None:
         raise StoreReadOnly("the store can not be read: make the file readable") from error
     if not head:
         raise StoreDamaged("the file is empty, no store: remove it or name another path")
-    for magic, kind in _KINDS:
-        if head.startswith(magic):
-            raise StoreDamaged(f"the file is {kind}, no store: {ANOTHER}")
+    kind = kind_of_file(head)
+    if kind:
+        raise StoreDamaged(f"the file is {kind}, no store: {ANOTHER}")
     if head[8:12] == b"DUCK":
         if len(head) < HEADERS:
             raise StoreDamaged("the store can not be read: the file was cut off; restore it from a backup or an export")
         return
-    if _is_text(head):
-        raise StoreDamaged(f"the file is text, no store: {ANOTHER}")
     raise StoreDamaged(f"the file is not a DuckDB file, no store: {ANOTHER}; a damaged store may yield to `salvage`")
+
+
+def kind_of_file(head: bytes) -> str:
+    """What a file is that begins so, where that is certain and it is no store; else nothing."""
+    for magic, kind in _KINDS:
+        if head.startswith(magic):
+            return kind
+    return "text" if head and head[8:12] != b"DUCK" and _is_text(head) else ""
 
 
 def _is_text(head: bytes) -> bool:

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidField
+from ..errors import InvalidField, StoreDamaged
 from ..exchange.exports import lines
 from ..file.attached import quoted
 from ..file.disk import copy_private, not_written
 from ..file.duck import Row, Session, migrations, query
+from ..file.foreign import HEADERS, kind_of_file, refuse_address
 from ..file.other_files import aside, identifier, identifiers, rows_if_readable
+from ..file.schema import NOT_OURS
 from ..memory import writes
 from ..records import NAMED, id_of, kind_of
 from . import blocks
@@ -76,8 +78,8 @@ class Salvaged:
 def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> Iterator[dict[str, Any]]:
     """The lines of an export of all that can be read of a store file; `report` fills on the way.
 
-    Raises InvalidField where there is no such file, StoreDamaged where nothing of it can be read, StoreFull where there
-    is no room for the copy.
+    Raises InvalidField where there is no such file, StoreDamaged where it is no store or nothing of it can be read,
+    StoreFull where there is no room for the copy.
     """
     _assert_readable(path)
     folder = ""
@@ -96,6 +98,8 @@ def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> It
             for name in migrations():
                 session.run(query(name))
             with _Reader(copy) as reader:
+                if not opened.lost and not {"key", "content"} <= set(reader.columns("records")):
+                    raise StoreDamaged(NOT_OURS)
                 blanks = reader.blankable(opened.damaged) if opened.damaged else {}
             blocks.blank(copy, blanks)
             with _Reader(copy) as reader:
@@ -110,19 +114,21 @@ def salvage(path: str, report: Salvaged, progress: Progress | None = None) -> It
 
 
 def _assert_readable(path: str) -> None:
-    """Raises InvalidField where there is no such file, or none that this user may read."""
+    """Raises InvalidField where there is no such file, or none that this user may read, and StoreDamaged for what is
+    certainly no store, damaged or not."""
+    refuse_address(path)
     name = os.path.basename(path)
     try:
-        regular = stat.S_ISREG(os.stat(path).st_mode)
-        if regular:
-            with open(path, "rb"):
-                pass
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise InvalidField(f"file: {name} is no file: name the damaged store", field="file")
+        with open(path, "rb") as file:
+            kind = kind_of_file(file.read(HEADERS))
     except PermissionError as error:
         raise InvalidField(f"file: {name} can not be read: make it and its folder readable", field="file") from error
-    except OSError:
-        regular = False
-    if not regular:
-        raise InvalidField(f"file: there is no file {name}: name the damaged store", field="file")
+    except OSError as error:
+        raise InvalidField(f"file: there is no file {name}: name the damaged store", field="file") from error
+    if kind:
+        raise StoreDamaged(f"the file is {kind}, no store: name the damaged store")
 
 
 def _silent(what: str, count: int) -> None:

@@ -57,7 +57,21 @@ FILES = [
 ]
 
 
-WRITES = [(command, shut) for command in ("remember new", "compact", "reindex", "doctor --full") for shut in STATES]
+WRITES = [
+    (command, shut)
+    for command in (
+        "remember new", "forget mem:1", "import jsonl in.jsonl", "token create --scopes memory:read --agent planner",
+        "compact",
+        "reindex", "doctor", "doctor --full",
+    )
+    for shut in STATES
+]  # fmt: skip
+READS = [
+    (command, shut)
+    for command in ("context record", "restore", "recall record", "search record", "get mem:1", "stats", "export -",
+                    "token list", "backup ../copy.duckdb --force")
+    for shut in STATES
+]  # fmt: skip
 HOOKS = ["shut/inside.duckdb", "none.duckdb"]
 
 
@@ -65,9 +79,11 @@ HOOKS = ["shut/inside.duckdb", "none.duckdb"]
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[object, Ran]:
     """Each command, run in a folder with a store of one record, files that may not be read, and a folder `shut` that
     may not be looked into."""
-    folder = tmp_path_factory.mktemp("rights")
+    folder = tmp_path_factory.mktemp("rights") / "folder"
+    folder.mkdir()
     with ContextPacks.open(folder / "m.duckdb", "planner", embedder="none") as packs:
         packs.remember("A record.")
+    (folder / "in.jsonl").write_text('{"content": "Another record."}\n')
     (folder / "shut").mkdir()
     (folder / "shut" / "inside.duckdb").write_bytes((folder / "m.duckdb").read_bytes())
     for name in ("unreadable.jsonl", "unreadable.duckdb"):
@@ -76,7 +92,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[object, Ran]:
     (folder / "shut").chmod(0)
     store = ["--quiet", "--store", "m.duckdb"]
     asked: dict[object, list[object]] = {command: [[*store, *command.split()], "", None] for command, _ in FILES}
-    for command, shut in WRITES:
+    for command, shut in [*WRITES, *READS]:
         asked[command, shut] = [[*store, *command.split()], "", STATES[shut]]
     for name in HOOKS:
         asked[name] = [["--store", name, "hook", "claude-code", "session-start"], json.dumps({"cwd": "/tmp"}), None]
@@ -118,3 +134,9 @@ def test_what_may_not_be_written_is_not_replaced(ran: dict[object, Ran], write: 
     code, out, err, _ = ran[write]
     assert code == 6
     assert "writable" in out + err and "space" not in out + err
+
+
+@pytest.mark.parametrize("read", READS)
+def test_what_may_only_be_read_is_read(ran: dict[object, Ran], read: tuple[str, str]) -> None:
+    """Reads, export and backup need no right to write."""
+    assert ran[read].code == 0, ran[read].err

@@ -33,7 +33,8 @@ def examine(
 
     With `full`, which is told the progress, every byte of the store is looked at too.
 
-    A check that fails is a finding, never an exception. A store that is not there yet is none, and is not made.
+    A check that fails is a finding, never an exception. A store that is not there yet is none, and is not made; with
+    `full` there is then nothing to look at, which is a failure.
     No detail shows a path of the host.
     """
     look = _Look()
@@ -44,11 +45,12 @@ def examine(
     look.at("templates", _templates)
     try:
         packs = open_packs()
+        there = packs.exists()
     except ContextPacksError as error:
         look.failed("store", error)
         return look.findings, look.worst
     with packs:
-        if not packs.exists():
+        if not there and full is None:
             look.at("store", lambda: "there is none here yet: the first thing that is remembered makes it")
             return look.findings, look.worst
         if look.at("store", lambda: _store(packs)):
@@ -57,7 +59,7 @@ def examine(
             look.at("index", lambda: _index(packs))
             look.at("analysis", lambda: _analysis(packs))
             look.at("erasures", lambda: _erasures(packs))
-        if full:
+        if full and there:
             look.all(lambda: packs.check(full))
     return look.findings, look.worst
 

@@ -401,8 +401,9 @@ def hook(state: Globals, /, host: str, event: str, foreground: bool) -> None:
     """Answer EVENT of HOST (claude-code or codex): its JSON on stdin, memory on stdout. Never fails the session."""
     from ..hooks.answer import run_hook
 
-    store = None if state.store is None else as_path(state.store)
-    answer, fault = run_hook(host, event, standard_input, store, state.agent, foreground=foreground)
+    answer, fault = run_hook(
+        host, event, standard_input, as_path(state.store or ""), state.agent, foreground=foreground
+    )
     if answer:
         try:
             say(answer)
@@ -424,7 +425,7 @@ def install_hooks(state: Globals, /, host: str, project: bool, remove: bool, yes
     """Put our hooks into the settings of HOST: shows the change, then asks. Everything else in the file stays."""
     from ..hooks.install import plan, write
 
-    options = {"--store": state.store and os.path.abspath(as_path(state.store)), "--agent": state.agent}
+    options = {"--store": (store := state.path()) and os.path.abspath(store), "--agent": state.agent}
     change = plan(
         host,
         home=Path.home(),
@@ -465,6 +466,7 @@ def mcp(state: Globals, /, profile: str) -> None:
     from ..mcp.stdio import serve_stdio
 
     require_sdk()
+    state.path()  # an address is refused before the client is answered
     if profile != "public":  # known to be there; looking at it costs a fifth of a second before the first answer
         from ...packing.profile import load_profile
 
@@ -490,9 +492,7 @@ def stats(state: Globals, /) -> None:
         say(f"{name}: {value}")
 
 
-cli.add_command(token)
-cli.add_command(serve)
-for command in (thread, worker, trigger, doctor, backup, compact, reindex, salvage):
+for command in (token, serve, thread, worker, trigger, doctor, backup, compact, reindex, salvage):
     cli.add_command(command)
 
 

@@ -49,6 +49,15 @@ class Globals:
             self.note("note: the store is in memory only: it is gone when this command ends")
         return ContextPacks.open(store, self.agent, mode=mode, quick_start=mode == "shared")
 
+    def path(self) -> str | None:
+        """The path given with --store, for what opens it later; raises InvalidField for an address."""
+        if not self.store:
+            return None
+        from context_packs.store.file.foreign import refuse_address
+
+        refuse_address(self.store)
+        return as_path(self.store)
+
     def note(self, text: str) -> None:
         """One line on stderr, unless --quiet."""
         if not self.quiet:

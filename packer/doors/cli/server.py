@@ -92,6 +92,7 @@ def create(state: Globals, /, scopes: str, expires: str | None, days: int | None
 def list_(state: Globals, /) -> None:
     """Print all credentials of the store, revoked and expired ones too, without their secrets."""
     with state.open() as packs:
+        packs.count()  # where there is no store that is told, and not that it has no credentials
         tokens = packs.tokens()
     if state.json:
         say_json({"tokens": [token_document(one) for one in tokens]})

@@ -180,12 +180,13 @@ def _answer(host: str, name: str, given: Mapping[str, Any], scope: str, store: s
 def _recalled(
     host: str, name: str, prompt: str, given: Mapping[str, Any], scope: str, store: str | None, agent: str | None
 ) -> str:
-    from context_packs.store.file.foreign import identity
+    from context_packs.store.file.foreign import identity, refuse_address
 
     from ...packing.profile import load_profile
     from ...service import ContextPacks, Settings
 
     store = store or Settings.from_environment().store
+    refuse_address(store)
     if identity(os.path.realpath(store)) is None:
         return ""  # nothing was ever remembered: make no file either
     limits = within(host, load_profile(PROFILE).defaults.model_dump(exclude_none=True))
