@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from ..file.duck import Row, Session, query
 from ..memory import postings, writes
 from ..memory.numbers import Numbers
 from ..memory.prepare import prepare
-from ..memory.succession import FUTURE, in_circle, settle_imported
+from ..memory.succession import FUTURE, break_circles, settle_imported
 from ..records import LEFT_OUT, NAMED, Written, id_of, kind_of, name_hash, number_of
 from ..times import utc
 from ..values import Viewer
@@ -110,7 +111,6 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
     taken = {key for key, _ in there}
     payloads: list[tuple[int, str, bytes]] = []
     rows: list[dict[str, Any]] = []
-    sources: list[LineIn] = []  # of which each row is
     slots = []
     results = []
     for key, line, place in zip(keys, batch, places, strict=True):
@@ -166,7 +166,6 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
             if line.payload is not None and line.forgotten not in _ERASED and line.version == 1:
                 payloads.append((key, line.payload.media_type, line.payload.body))
         rows.append(row)
-        sources.append(line)
         results.append(Written(line.id, True, notes, line.version))
     numbers.keep()
     writes.insert(session, rows)
@@ -175,22 +174,11 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
     if any(row["version"] > 1 for row in rows):
         session.run(query("close_versions"), {"keys": sorted({row["key"] for row in rows})})
     settle_imported(session, rows)
-    circle = in_circle(session, rows)
-    for row, line in zip(rows, sources, strict=True):
-        if row["key"] in circle and (line.supersedes or line.superseded_by):
-            raise _circular(line)
-    return results
-
-
-def _circular(line: LineIn) -> Conflict:
-    field = "supersedes" if line.supersedes else "superseded_by"
-    conflict = Conflict(
-        f"{field}: {line.id} and records it names replace each other in a circle, so that none would stand: leave the "
-        "field out",
-        field=field,
-    )
-    conflict.ref = line.id
-    return conflict
+    broken = break_circles(session, rows)
+    return [
+        replace(one, notes=(*one.notes, broken[key])) if one.created and key in broken else one
+        for key, one in zip(keys, results, strict=True)
+    ]
 
 
 class _There(NamedTuple):

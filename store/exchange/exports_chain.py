@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..chain.batch import Batch, by_name
-from ..errors import NotFound
 from ..file.duck import Session, query
 from ..memory import reads
 from ..memory.numbers import Numbers
@@ -16,6 +15,7 @@ from ..records import NAMED, Written, id_of, key_of, kind_of, number_of, parse_i
 from ..times import utc
 from ..values import Viewer
 from .lines import LineIn, LinkIn
+from .older import ITSELF, NOWHERE
 
 _ROOM = 16 * 2**20  # bytes of payloads that are held at once
 _CHUNK = 500  # triggers that are read at once
@@ -131,7 +131,8 @@ class Keys:
 
 
 def take_links(session: Session, batch: Sequence[LinkIn], viewer: Viewer, now: datetime) -> list[Written]:
-    """Write links that are not there yet; raises NotFound for one whose end is not in this store."""
+    """Write links that are not there yet; one of which an end is not in this store, or that ends where it begins, is
+    left out with a note."""
     wanted = sorted({one for line in batch for one in (line.start, line.end) if parse_name(one)})
     known: dict[tuple[str, str], int] = {}
     first: dict[str, int] = {}
@@ -139,18 +140,18 @@ def take_links(session: Session, batch: Sequence[LinkIn], viewer: Viewer, now: d
         known[agent, name] = key
         first.setdefault(name, key)
 
-    def end(one: str, owner: str, field: str) -> int:
-        key = known.get((owner, one), first.get(one)) if parse_name(one) else reads.own_key(session, one, owner)
-        if key is None:
-            raise NotFound(f"{field}: there is no record {one}: import it first", field=field)
-        return key
+    def end(one: str, owner: str) -> int | None:
+        return known.get((owner, one), first.get(one)) if parse_name(one) else reads.own_key(session, one, owner)
 
     made = Batch(session, now)
     results = []
     for line in batch:
         agent = line.agent_id or viewer.agent_id
-        start = end(line.start, line.from_agent_id or agent, "from")
-        other = end(line.end, line.to_agent_id or agent, "to")
+        start = end(line.start, line.from_agent_id or agent)
+        other = end(line.end, line.to_agent_id or agent)
+        if start is None or other is None or start == other:
+            results.append(Written(line.start, False, (NOWHERE if None in (start, other) else ITSELF,)))
+            continue
         there = session.row(
             "SELECT 1 FROM links WHERE from_key = $start AND to_key = $end AND rel = $rel LIMIT 1",
             {"start": start, "end": other, "rel": line.rel},

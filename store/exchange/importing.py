@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -61,11 +62,14 @@ def import_batches(
         else:
             checked = [check_line(line) for line in batch]
             with _placed(batch), duck.writing() as session:
-                written = take_in(session, checked, viewer, clock())
+                taken = take_in(session, [line for line, _ in checked], viewer, clock())
                 due = postings.merge_is_due(session)
                 pace.look()
             _sort_more(duck, due)
-            yield written
+            yield [
+                replace(one, notes=(*notes, *one.notes)) if one.created else one
+                for one, (_, notes) in zip(taken, checked, strict=True)
+            ]
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from ..errors import InvalidField
 from ..memory.prepare import Key, Label, RecordIn, invalid
 from ..records import NAMED, PREFIX, is_id, key_of, parse_id, parse_name
 from ..times import parse_time
+from .older import mended, mended_link
 
 _HIGHEST = 10**16 - 1  # ids have up to 16 digits
 _MOMENTS = (
@@ -142,37 +143,31 @@ class LinkIn(BaseModel):
         return None if value is None else parse_time(value, "created_at")
 
 
-def check_line(line: Mapping[str, Any]) -> LineIn:
-    """The line, checked; raises InvalidField."""
-    if "id" not in line:
-        line = {**line, "id": None}
+def check_line(line: Mapping[str, Any]) -> tuple[LineIn, tuple[str, ...]]:
+    """The line, checked, and notes on what of it was made to fit; raises InvalidField."""
+    fitted, notes = mended(line)
     try:
-        checked = LineIn.model_validate(line)
+        checked = LineIn.model_validate({"id": None, **fitted})
     except ValidationError as error:
         raise invalid(error, LineIn) from error
     if checked.kind in NAMED and parse_name(checked.id) != checked.kind:
         raise _wrong_kind(checked)
     if checked.kind not in NAMED:
         number_key(checked)
-    for field in ("supersedes", "superseded_by"):
-        if getattr(checked, field) == checked.id:
-            raise InvalidField(f"{field}: {checked.id} names itself: leave the field out", field=field)
-    if checked.thread_id is not None and (checked.kind != "trigger" or parse_name(checked.thread_id) != "thread"):
+    if checked.thread_id is not None and parse_name(checked.thread_id) != "thread":
         raise InvalidField(
-            f"thread_id: only a trigger stands in a thread, by an id like {PREFIX['thread']}_8f21: leave the field out",
+            f"thread_id: {checked.thread_id[:40]!r} is not an id like {PREFIX['thread']}_8f21: leave the field out",
             field="thread_id",
         )
-    return checked
+    return checked, notes
 
 
 def check_link(line: Mapping[str, Any]) -> LinkIn:
     """The line, checked; raises InvalidField."""
     try:
-        checked = LinkIn.model_validate(line)
+        checked = LinkIn.model_validate(mended_link(line))
     except ValidationError as error:
         raise invalid(error, LinkIn) from error
-    if (checked.start, checked.from_agent_id) == (checked.end, checked.to_agent_id):
-        raise InvalidField("to: is the record that the link comes from: leave the line out", field="to")
     return checked
 
 

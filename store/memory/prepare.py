@@ -40,9 +40,12 @@ MAX_FACTS_BYTES = 32 * 2**10
 """Of `source` and `metadata` together, as JSON in UTF-8."""
 SNAPSHOT, MAX_SNAPSHOT_BYTES = "restart_snapshot", 2**20
 """The type of records whose metadata holds what they bring back, and the most bytes of that."""
-_DEEPEST = 32  # levels of lists and objects in source and metadata
+DEEPEST = 32
+"""Levels of lists and objects in source and metadata."""
+HIGHEST_BITS = 1024
+"""Of a whole number there."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
+FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]")
 REPAIRED = "lone surrogates were replaced by U+FFFD"
 LINE_FIELDS = frozenset(
     {
@@ -64,7 +67,7 @@ def _label(value: object) -> object:
     if not isinstance(value, str):
         return value
     value = repair(value).strip()
-    found = _FORBIDDEN.search(value)
+    found = FORBIDDEN.search(value)
     if found:
         raise ValueError(f"contains {found[0]!r}: use one line without | and control characters")
     if value and blank(value):
@@ -82,12 +85,12 @@ def plain(value: object, depth: int = 0) -> object:
         return repair(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int) and value.bit_length() <= 1024:
+    if isinstance(value, int) and value.bit_length() <= HIGHEST_BITS:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    if depth >= _DEEPEST:
-        raise ValueError(f"is nested more than {_DEEPEST} deep: flatten it")
+    if depth >= DEEPEST:
+        raise ValueError(f"is nested more than {DEEPEST} deep: flatten it")
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {repair(name): plain(one, depth + 1) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -98,7 +101,7 @@ def plain(value: object, depth: int = 0) -> object:
 def broken(value: object) -> bool:
     """Whether a text anywhere in a value holds a lone surrogate; values too deep to be stored count as whole."""
     todo = [value]
-    for _ in range(_DEEPEST + 2):
+    for _ in range(DEEPEST + 2):
         inner: list[object] = []
         for one in todo:
             if isinstance(one, str):

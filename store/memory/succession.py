@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ..file.duck import Session, query
+from ..records import id_of
 
 FUTURE = "is dated in the future; ranked by the time of writing; replaces from its date on"
 _VISITS = 50  # of one record: a circle of replacements, which an import may bring, comes to rest
@@ -79,24 +80,62 @@ def settle_imported(session: Session, rows: Sequence[Mapping[str, Any]]) -> None
         settle(session, ends)
 
 
-def in_circle(session: Session, rows: Iterable[Mapping[str, Any]]) -> frozenset[int]:
-    """Keys of records that replace each other in a circle, so that none of them would stand, as far as rows that were
-    just written are part of it."""
+def break_circles(session: Session, rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+    """Undo what makes records replace each other in a circle, as far as rows that were just written are part of it.
+
+    None of them would stand. An older version let that happen; so the newest of them stands again, and the others stay
+    replaced by it. Gives for each record of a circle a note that names the one that stands.
+    """
+    notes: dict[int, str] = {}
     nodes: set[int] = set()
     for row in rows:
         refs = {row["supersedes"], row["superseded_by"]} - {None}
         if refs and row["valid_to"] is None:
             nodes |= {row["key"], *refs}
+    while circle := _circle(session, nodes):
+        newest, name = session.rows(
+            "SELECT key, name FROM records WHERE valid_to IS NULL AND key IN (SELECT unnest($keys::BIGINT[])) "
+            "ORDER BY created_at DESC, key DESC LIMIT 1",
+            {"keys": circle},
+        )[0]
+        session.run(
+            "UPDATE records SET superseded_by = NULL, superseded_at = NULL, superseded_from = NULL, "
+            "superseded_until = NULL WHERE key = $newest AND valid_to IS NULL "
+            "AND superseded_by IN (SELECT unnest($keys::BIGINT[]))",
+            {"newest": newest, "keys": circle},
+        )
+        session.run(
+            "UPDATE records SET supersedes = NULL WHERE supersedes = $newest AND valid_to IS NULL "
+            "AND key IN (SELECT unnest($keys::BIGINT[]))",
+            {"newest": newest, "keys": circle},
+        )
+        settle(session, circle)
+        note = f"records that replaced each other in a circle: {id_of(newest, name)}, the newest, stands"
+        notes |= dict.fromkeys(circle, note)
+    return notes
+
+
+def _circle(session: Session, nodes: set[int]) -> list[int]:
+    """The keys of one circle in which stored records replace each other, if some of the nodes are in one; else none."""
     if not nodes:
-        return frozenset()
+        return []
     near = session.rows(query("successors", frozenset({"near"})), {"nodes": list(nodes)})
     # In an export the older comes first, so that all paths end here: nothing else is read.
     if not _trimmed(near, nodes):
-        return frozenset()
-    edges = [(old, new) for old, new in session.rows(query("successors"))]
-    ends = {key for edge in edges for key in edge}
-    up = _trimmed(edges, ends)
-    return frozenset(_trimmed([(new, old) for old, new in edges if old in up and new in up], up) & nodes)
+        return []
+    there = {key for (key,) in session.rows("SELECT key FROM records WHERE valid_to IS NULL")}
+    edges = [(old, new) for old, new in session.rows(query("successors")) if old in there and new in there]
+    up = _trimmed(edges, {key for edge in edges for key in edge})
+    core = _trimmed([(new, old) for old, new in edges if old in up and new in up], up)
+    if not core & nodes:
+        return []
+    after = {old: new for old, new in sorted(edges, reverse=True) if old in core and new in core}
+    way: list[int] = []
+    key = min(core & nodes)
+    while key not in way:
+        way.append(key)
+        key = after[key]
+    return way[way.index(key) :]
 
 
 def _trimmed(edges: Iterable[Sequence[int]], nodes: set[int]) -> set[int]:

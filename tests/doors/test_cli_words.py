@@ -19,8 +19,7 @@ Run = Callable[..., Any]
             "kind: ep:5 is not of kind memory: give the kind episode",
         ),
         ({"id": "mem:1", "content": "other"}, 5, "id: mem:1 stands for something else here: import into an empty"),
-        ({"id": "mem:7", "supersedes": "mem:7", "content": "x"}, 2, "supersedes: mem:7 names itself"),
-        ({"id": "mem:7", "superseded_by": "mem:7", "content": "x"}, 2, "superseded_by: mem:7 names itself"),
+        ({"id": "mem:7", "supersedes": "7", "content": "x"}, 2, "supersedes: '7' is not an id like mem:1 or ep:1"),
     ],
 )
 def test_a_line_at_fault_is_named_by_file_and_number(

@@ -201,7 +201,6 @@ def test_a_line_with_little_in_it_is_completed(kit: Any) -> None:
         ("deleted_at", {"id": "mem:1", "content": "x", "deleted_at": "never"}),
         ("forgotten", {"id": "mem:1", "content": "x", "forgotten": "burnt"}),
         ("content", {"id": "mem:1", "content": "  "}),
-        ("content", {"id": "mem:1", "content": "x", "forgotten": "hard_delete"}),
         ("superseded_by", {"id": "mem:1", "content": "x", "superseded_by": "2"}),
         ("colour", {"id": "mem:1", "content": "x", "colour": "red"}),
     ],
