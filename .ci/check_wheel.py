@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 FOLDERS = ("packer", "profiles", "store", "templates")
+ROOT = "packer/root/"  # the files of the import root itself
 LICENCE = "packer/LICENSE"
 METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", f"licenses/{LICENCE}"}
 SHIPPED = {".j2", ".py", ".sql", ".toml"}
@@ -20,7 +21,7 @@ def expected() -> dict[str, Path]:
     """Name in the wheel -> file of the tree."""
     listing = subprocess.run(["git", "ls-files", "-z", *FOLDERS], capture_output=True, text=True, check=True).stdout
     names = [name for name in listing.split("\0") if name and name != LICENCE and Path(name).name != "README.md"]
-    return {f"context_packs/{name}": Path(name) for name in names}
+    return {f"context_packs/{name.removeprefix(ROOT)}": Path(name) for name in names}
 
 
 def differences(wheel: Path) -> list[str]:

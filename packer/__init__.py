@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .packing.pack import Budget, Decision, Pack, PackedItem
     from .packing.profile import Profile, list_profiles, load_profile
     from .packing.request import PackRequest
-    from .service import Contents, ContextPacks, Row, Rows
+    from .rows import Contents, Row, Rows
+    from .service import ContextPacks
 
 _HOME = {
     "errors": (
@@ -39,7 +40,8 @@ _HOME = {
     "packing.pack": ("Budget", "Decision", "Pack", "PackedItem"),
     "packing.profile": ("Profile", "list_profiles", "load_profile"),
     "packing.request": ("PackRequest",),
-    "service": ("ContextPacks", "Contents", "Row", "Rows"),
+    "rows": ("Contents", "Row", "Rows"),
+    "service": ("ContextPacks",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+
+from .fields import NewRecord
 
 QUERY = "Why did we choose DuckDB for the candidate stage?"
 LIMITS: Mapping[str, int] = MappingProxyType({"max_items": 5, "max_tokens": 280})
@@ -33,4 +34,4 @@ JSON_LINES = """\
 {"content": "Sora prefers short pull requests with the measurement in the first line.", "path": "memory-os/people", "type": "preference", "timestamp": "2026-02-25T10:00:00Z"}
 """  # noqa: E501
 
-MEMORIES: tuple[dict[str, Any], ...] = tuple(json.loads(line) for line in JSON_LINES.splitlines())
+MEMORIES: tuple[NewRecord, ...] = tuple(json.loads(line) for line in JSON_LINES.splitlines())

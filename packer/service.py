@@ -1,4 +1,4 @@
-"""ContextPacks: the one object that doors and hosts use. Composition root, and the only reader of the environment.
+"""ContextPacks: the one object that doors and hosts use, and where the parts come together.
 
 One query, one direction: request → profile → candidates of the store → ladder → fit → pack. Doors only parse what goes
 in and encode what comes out.
@@ -10,11 +10,11 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import InvalidField
@@ -26,14 +26,16 @@ from context_packs.store.search.embedders import embedder as named_embedder
 from context_packs.store.values import Candidates, Viewer
 
 from .chain import Chained
+from .fields import ChangedFields, FilterFields, Moment, NewRecord, RecordFields, RequestFields
 from .packing.build import build
 from .packing.build import render as render_pack
 from .packing.pack import Pack
 from .packing.profile import load_profile, with_defaults
-from .packing.request import MAX_KNOWN, MAX_KNOWN_CHARS, PackRequest, parse_request
-from .packing.tokens import DEFAULT as DEFAULT_ENCODING
+from .packing.request import PackRequest, parse_request
 from .packing.tokens import TokenCounter, token_counter
-from .secrecy import MASKED, SECRETS, guarded
+from .rows import MAX_REFS, Contents, Rows, entries_of, limited, rows_of
+from .secrecy import MASKED, guarded
+from .settings import Settings
 
 if TYPE_CHECKING:
     from context_packs.store.access.audit import Audit
@@ -45,106 +47,7 @@ if TYPE_CHECKING:
 
 DEPTH = 200  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
 SPARE = 8  # records read beyond `max_items`: their text may put them before others
-MAX_LIMIT = 200  # rows of one recall or search
-MAX_REFS = 20  # refs of one get_contents
 STRICT = 0.5  # share of the query that a row of a strict search contains
-DEFAULT_AGENT = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the environment says: store path, agent, encoding, and how much a door shows of one row (characters)."""
-
-    store: str
-    agent_id: str
-    encoding: str
-    preview_chars: int
-    excerpt_chars: int
-    embedder: str
-    secrets: str = "keep"
-
-    @classmethod
-    def from_environment(cls) -> Settings:
-        """Settings of `CONTEXT_PACKS_*`; raises InvalidField for a number that is none."""
-        return cls(
-            store=os.environ.get("CONTEXT_PACKS_STORE") or str(_default_store()),
-            agent_id=os.environ.get("CONTEXT_PACKS_AGENT") or DEFAULT_AGENT,
-            encoding=os.environ.get("CONTEXT_PACKS_ENCODING") or DEFAULT_ENCODING,
-            preview_chars=_number("CONTEXT_PACKS_PREVIEW_CHARS", 500),
-            excerpt_chars=_number("CONTEXT_PACKS_EXCERPT_CHARS", 800),
-            embedder=os.environ.get("CONTEXT_PACKS_EMBEDDER") or "auto",
-            secrets=_one_of("CONTEXT_PACKS_SECRETS", SECRETS),
-        )
-
-
-def _default_store() -> Path:
-    from platformdirs import user_data_path  # only where no path is given
-
-    return user_data_path("context-packs") / "memory.duckdb"
-
-
-def _one_of(name: str, known: Sequence[str]) -> str:
-    value = os.environ.get(name) or known[0]
-    if value not in known:
-        raise InvalidField(f"{name}: {value[:40]!r} is not one of {', '.join(known)}", field=name)
-    return value
-
-
-def _number(name: str, default: int) -> int:
-    text = os.environ.get(name, "")
-    if not text:
-        return default
-    if not text.isascii() or not text.isdigit():
-        raise InvalidField(f"{name}: {text[:40]!r} is not a whole number from 0", field=name)
-    return int(text)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One recalled record, complete. `score` is comparable within one answer only; `confidence` (0 to 1) is the share
-    of the query, weighted by how rare its words are, that the record contains; `hits` are the ordinals of the passages
-    that match, best first."""
-
-    ref: str
-    record: Record
-    score: float
-    confidence: float
-    hits: tuple[int, ...]
-
-    @property
-    def content(self) -> str:
-        """The record's whole text."""
-        return self.record.content
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Recalled rows, best first. `excluded` counts rows left out because the caller has them, `more` those that match
-    too and are over the limit (at least: the candidate stage ranks a bounded number). `context` is the conversation
-    that was given with the query, whole."""
-
-    rows: tuple[Row, ...]
-    excluded: int
-    plan: Mapping[str, Any]
-    more: int = 0
-    context: tuple[Mapping[str, Any], ...] = ()
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Row:
-        return self.rows[index]
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """Whole records in the order asked for, and the refs that name nothing the caller may see."""
-
-    records: tuple[Record, ...]
-    missing: tuple[str, ...]
 
 
 class ContextPacks(Chained):
@@ -211,12 +114,12 @@ class ContextPacks(Chained):
 
     # -- packs -----------------------------------------------------------------------------------------------------
 
-    def recall_context(self, query: PackRequest | str = "", /, **fields: Any) -> Pack:
+    def recall_context(self, query: PackRequest | str = "", /, **fields: Unpack[RequestFields]) -> Pack:
         """A pack for a query, or for the start of a session where the query is blank.
 
         Takes one PackRequest, or its fields as keywords. Raises InvalidField naming the field at fault.
         """
-        request = query if isinstance(query, PackRequest) else parse_request(**{"query": query, **fields})
+        request = query if isinstance(query, PackRequest) else parse_request(**(RequestFields(query=query) | fields))
         if isinstance(query, PackRequest) and fields:
             raise InvalidField(f"{min(fields)}: give a PackRequest or fields, not both", field=min(fields))
         profile = load_profile(request.profile)
@@ -239,11 +142,13 @@ class ContextPacks(Chained):
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
-    def recall(self, query: str, limit: int = 10, *, exclude_contents: Sequence[str] = (), **filters: Any) -> Rows:
+    def recall(
+        self, query: str, limit: int = 10, *, exclude_contents: Sequence[str] = (), **filters: Unpack[FilterFields]
+    ) -> Rows:
         """Complete rows that bear on a query, best first; with a blank query what a restore would bring."""
         request = parse_request(query=query, exclude_contents=exclude_contents, **filters)
-        found = self._found(request, _limited(limit))
-        return _rows(found, limit)
+        found = self._found(request, limited(limit))
+        return rows_of(found, limit)
 
     def recall_with_context(
         self,
@@ -252,37 +157,37 @@ class ContextPacks(Chained):
         limit: int = 10,
         *,
         exclude_contents: Sequence[str] = (),
-        **filters: Any,
+        **filters: Unpack[FilterFields],
     ) -> Rows:
         """As `recall`, for a caller who has a conversation: what it says already is left out of the rows.
 
         Each entry is a text or an object with the text as `content`; all come back in `context`, whole and in order.
         """
-        context = _entries(external_context)
+        context = entries_of(external_context)
         known = (*exclude_contents, *(entry["content"] for entry in context))
         return replace(self.recall(query, limit, exclude_contents=known, **filters), context=context)
 
-    def search_memory(self, query: str, limit: int = 10, **filters: Any) -> Rows:
+    def search_memory(self, query: str, limit: int = 10, **filters: Unpack[FilterFields]) -> Rows:
         """Strict: rows that contain at least half of the query by weight, and nothing else. `"*"` lists the newest, and
         an id such as mem:7 finds that record."""
         if not isinstance(query, str) or not query.strip():
             raise InvalidField("query: is blank: give words to search for, or * to list", field="query")
         request = parse_request(query=query, **filters)
         if query.strip() == "*":
-            return _rows(self._store.newest(request.filters(), self.viewer, _limited(limit)), limit)
+            return rows_of(self._store.newest(request.filters(), self.viewer, limited(limit)), limit)
         if parse_id(query.strip()):
             named = replace(request.filters(), ids=(query.strip(),))
-            found = self._store.newest(named, self.viewer, _limited(limit))
+            found = self._store.newest(named, self.viewer, limited(limit))
             if found.items:
-                return _rows(found, limit)
-        found = self._found(request, _limited(limit))
-        return _rows(found, limit, least=0.0 if request.query_mode == "activity_log" else STRICT)
+                return rows_of(found, limit)
+        found = self._found(request, limited(limit))
+        return rows_of(found, limit, least=0.0 if request.query_mode == "activity_log" else STRICT)
 
-    def newest(self, limit: int = 10, *, semantic_key: str | None = None, **filters: Any) -> Rows:
+    def newest(self, limit: int = 10, *, semantic_key: str | None = None, **filters: Unpack[FilterFields]) -> Rows:
         """The newest records that the filters let through, or the oldest with `time_order="asc"`; `semantic_key` is one
         filter more."""
         wanted = replace(parse_request(**filters).filters(), semantic_key=semantic_key)
-        return _rows(self._store.newest(wanted, self.viewer, _limited(limit)), limit)
+        return rows_of(self._store.newest(wanted, self.viewer, limited(limit)), limit)
 
     def get(self, ref: str) -> Record:
         """One record by its id, exactly. Raises InvalidField (malformed id), NotFound, Gone (deleted, to its owner)."""
@@ -300,18 +205,18 @@ class ContextPacks(Chained):
 
     # -- writes ----------------------------------------------------------------------------------------------------
 
-    def remember(self, content: str, **fields: Any) -> Written:
+    def remember(self, content: str, **fields: Unpack[RecordFields]) -> Written:
         """Store one record; the fields are those of the JSON Lines form, and `memory_type` for `type`.
 
         The same content in the same place answers with the id that is there. Raises InvalidField, Conflict, NotFound.
         """
-        return self.remember_many([{"content": content, **fields}])[0]
+        return self.remember_many([NewRecord(content=content, **fields)])[0]
 
-    def remember_many(self, records: Iterable[Mapping[str, Any]]) -> list[Written]:
+    def remember_many(self, records: Iterable[NewRecord]) -> list[Written]:
         """Store records, a transaction per batch; results in order."""
         return [written for batch in self.remember_batches(records) for written in batch]
 
-    def remember_batches(self, records: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
+    def remember_batches(self, records: Iterable[NewRecord]) -> Iterator[list[Written]]:
         """The same, yielding the results of each batch once it is kept."""
         return self._written(self._store.remember_batches, records, "records")
 
@@ -387,7 +292,9 @@ class ContextPacks(Chained):
         """
         return self._store.forget([ref], mode, self.viewer, labels=labels)[0]
 
-    def revise(self, ref: str, *, merge: bool = True, idempotency_key: str | None = None, **changes: Any) -> Written:
+    def revise(
+        self, ref: str, *, merge: bool = True, idempotency_key: str | None = None, **changes: Unpack[ChangedFields]
+    ) -> Written:
         """Write the next version of a record of one's own: fields of the JSON Lines form that change, the others stay.
 
         `metadata` and `source` are merged, unless `merge` is false. Nothing is written where nothing changes. Raises
@@ -501,7 +408,7 @@ class ContextPacks(Chained):
         *,
         teams: Sequence[str] = (),
         profile: str | None = None,
-        expires_at: object = None,
+        expires_at: Moment | None = None,
         label: str = "",
     ) -> Issued:
         """A credential for the doors of a server, with the only copy of its secret. Raises InvalidField.
@@ -587,42 +494,3 @@ def _renamed(record: Mapping[str, Any]) -> Mapping[str, Any]:
     if "memory_type" not in record:
         return record
     return {("type" if name == "memory_type" else name): value for name, value in record.items()}
-
-
-def _limited(limit: object) -> int:
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= MAX_LIMIT:
-        raise InvalidField(f"limit: {str(limit)[:40]} is not a whole number from 0 to {MAX_LIMIT}", field="limit")
-    return limit
-
-
-def _entries(external_context: object) -> tuple[dict[str, Any], ...]:
-    if isinstance(external_context, str | bytes | Mapping) or not isinstance(external_context, Iterable):
-        raise InvalidField("external_context: give a list of texts or objects", field="external_context")
-    entries: list[dict[str, Any]] = []
-    size = 0
-    for entry in external_context:
-        given = {"content": entry} if isinstance(entry, str) else entry
-        if not isinstance(given, Mapping) or not isinstance(given.get("content"), str):
-            message = f"external_context: entry {len(entries) + 1} is neither text nor an object with text as content"
-            raise InvalidField(message, field="external_context")
-        entries.append(dict(given))
-        size += len(given["content"])
-        if len(entries) > MAX_KNOWN or size > MAX_KNOWN_CHARS:
-            message = f"external_context: is above {MAX_KNOWN} entries or {MAX_KNOWN_CHARS} characters: give its end"
-            raise InvalidField(message, field="external_context")
-    return tuple(entries)
-
-
-def _rows(found: Candidates, limit: int, least: float = 0.0) -> Rows:
-    """The first `limit` candidates that are no duplicates and contain at least the share `least` of the query."""
-    hits: dict[str, list[int]] = {}
-    for hit in found.hits:
-        hits.setdefault(hit.id, []).append(hit.ordinal)
-    ranked = [item for item in found.items if item.duplicate_of is None and item.coverage >= least]
-    rows = tuple(
-        Row(item.id, found.records[item.id], item.score, item.coverage, tuple(hits.get(item.id, ())))
-        for item in ranked
-        if item.id in found.records
-    )[:limit]
-    beyond = found.plan["matched"] - len(ranked) if found.plan["mode"] == "newest" else 0
-    return Rows(rows, int(found.plan.get("excluded", 0)), found.plan, len(ranked) - len(rows) + beyond)

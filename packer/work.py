@@ -6,10 +6,10 @@ State is what it says until it is replaced under its key or expires; a reminder 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from context_packs.store.errors import InvalidField, NotFound
 from context_packs.store.memory.prepare import (
@@ -21,7 +21,11 @@ from context_packs.store.memory.prepare import (
 )
 from context_packs.store.records import Record, Written
 from context_packs.store.times import parse_time
-from context_packs.store.values import Viewer
+
+from .fields import Where
+
+if TYPE_CHECKING:
+    from .service import ContextPacks
 
 STATE, EVENT, REMINDER, USAGE = "state", "timeline_event", "reminder", "usage"
 """Types of the records."""
@@ -45,29 +49,6 @@ Place = Mapping[str, Any]
 `importance`, `confidence`."""
 
 
-class Found(Protocol):
-    """One row of what was found."""
-
-    @property
-    def record(self) -> Record: ...
-
-
-class Memory(Protocol):
-    """What is asked of a memory here: ContextPacks has it."""
-
-    viewer: Viewer
-
-    def remember(self, content: str, **fields: Any) -> Written: ...
-
-    def revise(self, ref: str, **changes: Any) -> Written: ...
-
-    def get(self, ref: str) -> Record: ...
-
-    def newest(self, limit: int = ..., **filters: Any) -> Iterable[Found]: ...
-
-    def now(self) -> datetime: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Restored:
     """A snapshot that was restored: its record, what was written anew, and when."""
@@ -82,7 +63,7 @@ class Restored:
 
 
 def save_state(
-    packs: Memory,
+    packs: ContextPacks,
     state_key: str,
     content: str = "",
     *,
@@ -120,7 +101,7 @@ def save_state(
     )
 
 
-def state_of(packs: Memory, state_key: str, **filters: Any) -> Record | None:
+def state_of(packs: ContextPacks, state_key: str, **filters: Unpack[Where]) -> Record | None:
     """The state of the agent's own that stands under a key, or None."""
     found = packs.newest(50, memory_type=STATE, semantic_key=f"{STATE}:{_key('state_key', state_key)}", **filters)
     return next((row.record for row in found if row.record.agent_id == packs.viewer.agent_id), None)
@@ -130,7 +111,7 @@ def state_of(packs: Memory, state_key: str, **filters: Any) -> Record | None:
 
 
 def record_event(
-    packs: Memory,
+    packs: ContextPacks,
     content: str,
     event_type: str = "event",
     *,
@@ -152,12 +133,12 @@ def record_event(
 
 
 def events(
-    packs: Memory,
+    packs: ContextPacks,
     limit: int = 20,
     *,
     event_type: str | None = None,
     session_id: str | None = None,
-    **filters: Any,
+    **filters: Unpack[Where],
 ) -> list[Record]:
     """Events by the time when they happened, latest first; of one type or session among the latest 200."""
     wanted = {"event_type": event_type, "session_id": session_id}
@@ -173,7 +154,7 @@ def events(
 
 
 def add_reminder(
-    packs: Memory,
+    packs: ContextPacks,
     content: str,
     *,
     due_at: str | datetime | None = None,
@@ -200,12 +181,12 @@ def add_reminder(
 
 
 def reminders(
-    packs: Memory,
+    packs: ContextPacks,
     status: ReminderStatus | None = OPEN,
     limit: int = 20,
     *,
     due_before: str | datetime | None = None,
-    **filters: Any,
+    **filters: Unpack[Where],
 ) -> list[Record]:
     """Reminders of a status (None: all), the first due in front, those without a time last; of the newest 200."""
     before = None if due_before is None else parse_time(due_before, "due_before")
@@ -226,7 +207,7 @@ def due_of(reminder: Record) -> datetime | None:
 
 
 def complete_reminder(
-    packs: Memory, ref: str, note: str = "", *, bucket: str | None = None, scope: str | None = None
+    packs: ContextPacks, ref: str, note: str = "", *, bucket: str | None = None, scope: str | None = None
 ) -> Record:
     """Complete a reminder of one's own; one that is completed stays as it is. Gives it as it stands then.
 
@@ -252,7 +233,7 @@ def in_place(record: Record, bucket: str | None, scope: str | None) -> bool:
 
 
 def mark_used(
-    packs: Memory,
+    packs: ContextPacks,
     ref: str,
     action: str = "used",
     context: str = "",
@@ -282,7 +263,7 @@ def mark_used(
 
 
 def take_snapshot(
-    packs: Memory,
+    packs: ContextPacks,
     state_key: str = "active_task",
     *,
     label: str = "",
@@ -298,7 +279,7 @@ def take_snapshot(
     most `events`, `reminders` and `decisions` (0 to 100, 20 unless given). Raises InvalidField, Conflict.
     """
     place = dict(place or {})
-    where = {"bucket": place.get("bucket") or BUCKET, "scope": place.get("scope"), "team_id": place.get("team_id")}
+    where = Where(bucket=place.get("bucket") or BUCKET, scope=place.get("scope"), team_id=place.get("team_id"))
     most = {"events": 20, "reminders": 20, "decisions": 20, **(limits or {})}
     state = state_of(packs, state_key, **where)
     parts = {
@@ -331,12 +312,12 @@ def take_snapshot(
 
 
 def find_snapshot(
-    packs: Memory,
+    packs: ContextPacks,
     ref: str | None = None,
     *,
     state_key: str | None = None,
     session_id: str | None = None,
-    **filters: Any,
+    **filters: Unpack[Where],
 ) -> Record | None:
     """The snapshot of that id, or the latest that matches; None where nothing does.
 
@@ -356,7 +337,7 @@ def find_snapshot(
 
 
 def restore_snapshot(
-    packs: Memory,
+    packs: ContextPacks,
     snapshot: Record,
     *,
     state: bool = True,
@@ -457,7 +438,7 @@ def _short(field: str, text: str, most: int = MAX_LABEL_CHARS) -> str:
     return text
 
 
-def _expiry(packs: Memory, ttl_seconds: int | None) -> datetime | None:
+def _expiry(packs: ContextPacks, ttl_seconds: int | None) -> datetime | None:
     if ttl_seconds is None or ttl_seconds == 0:
         return None
     if isinstance(ttl_seconds, bool) or not 0 < ttl_seconds <= MAX_TTL:

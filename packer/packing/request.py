@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, Unpack
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
@@ -14,6 +14,7 @@ from context_packs.store.times import parse_time, parse_zone
 from context_packs.store.validation import shown, told
 from context_packs.store.values import Filters, TimeAxis
 
+from ..fields import RequestFields
 from .tokens import well_formed
 
 MAX_ITEMS = 50
@@ -186,10 +187,10 @@ class PackRequest(BaseModel):
         )
 
 
-def parse_request(**fields: Any) -> PackRequest:
+def parse_request(**fields: Unpack[RequestFields]) -> PackRequest:
     """A request from outside values; raises `InvalidField` naming the first field at fault, in one line."""
     try:
-        return PackRequest(**fields)
+        return PackRequest.model_validate(fields)
     except ValidationError as error:
         field, line = told(error.errors(include_url=False)[0], "request", PackRequest.model_fields)
         raise InvalidField(line, field=field) from error

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from context_packs.packer import ContextPacks, Rows
 from context_packs.packer.doors.forms.documents import (
     moment,
     pack_document,
@@ -17,7 +18,6 @@ from context_packs.packer.doors.forms.documents import (
 )
 from context_packs.packer.doors.forms.limits import HOSTS, within
 from context_packs.packer.errors import InvalidField
-from context_packs.packer.service import ContextPacks, Rows
 
 NOW = datetime(2026, 3, 20, 9, tzinfo=UTC)
 FILLER = "The harbour was calm and nobody saw anything worth a note. "

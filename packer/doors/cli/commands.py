@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from context_packs.store.records import Record, Written
 
     from ...packing.pack import Pack
-    from ...service import ContextPacks, Rows
+    from ...rows import Rows
+    from ...service import ContextPacks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -219,7 +220,7 @@ def _print_rows(state: Globals, packs: ContextPacks, rows: Rows, query: str, ful
 @click.pass_obj
 def get(state: Globals, /, refs: tuple[str, ...]) -> int:
     """Print whole records by id, in the order asked for; an id that names none does not keep back the others."""
-    from ...service import MAX_REFS
+    from ...rows import MAX_REFS
     from ..forms.documents import record_document
 
     records: list[Record] = []

@@ -17,7 +17,8 @@ from context_packs.store.text.clean import visible
 
 from ...excerpt import excerpt, preview
 from ...packing.tokens import well_formed
-from ...service import Contents, Row, Rows, Settings
+from ...rows import Contents, Row, Rows
+from ...settings import Settings
 from .documents import row_document, shortened
 from .limits import EXCERPT_TOKENS, FULL_CONTENT_CHARS, PREVIEW_TOKENS
 

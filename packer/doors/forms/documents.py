@@ -13,7 +13,8 @@ from context_packs.store.text.clean import visible
 from ...excerpt import excerpt, preview
 from ...packing.pack import Pack, structured
 from ...packing.profile import load_profile
-from ...service import Row, Rows, Settings
+from ...rows import Row, Rows
+from ...settings import Settings
 from .limits import FACTS_BYTES, FULL_CONTENT_CHARS, PACK_FACTS_BYTES
 
 

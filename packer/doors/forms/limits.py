@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 FULL_CONTENT_CHARS = 200_000
 """Characters of whole rows in one answer of a recall with `full_content`; rows past it are previews."""
@@ -52,6 +53,6 @@ PROMPT_LIMITS: Mapping[str, int] = MappingProxyType({"max_items": 4, "max_tokens
 """Limits of what is added to one prompt: it comes with every prompt of a session."""
 
 
-def within(host: str, given: Mapping[str, int]) -> dict[str, int]:
+def within(host: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The caller's limits, none of them above what the host takes; the host's own where the caller gave none."""
     return {**given, **{name: min(limit, given.get(name, limit)) for name, limit in HOSTS[host].items()}}

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from context_packs.store.text import strictjson
 
@@ -32,6 +32,7 @@ from ...packing.tokens import DEFAULT, token_counter
 from ..forms.limits import HOOK_CEILINGS, PROMPT_LIMITS, within
 
 if TYPE_CHECKING:
+    from ...fields import NewRecord
     from ...packing.pack import Pack
     from ...service import ContextPacks
 
@@ -183,7 +184,8 @@ def _recalled(
     from context_packs.store.file.foreign import identity, refuse_address
 
     from ...packing.profile import load_profile
-    from ...service import ContextPacks, Settings
+    from ...service import ContextPacks
+    from ...settings import Settings
 
     store = store or Settings.from_environment().store
     refuse_address(store)
@@ -242,8 +244,9 @@ def _memory(packs: ContextPacks, query: str, scope: str, limits: Mapping[str, in
     """
 
     def pack(where: str, tokens: int, chars: int) -> Pack:
-        limited = {"max_items": limits["max_items"], "max_tokens": tokens, "max_chars": chars}
-        return packs.recall_context(query, profile=PROFILE, scope=where, **limited)
+        return packs.recall_context(
+            query, profile=PROFILE, scope=where, max_items=limits["max_items"], max_tokens=tokens, max_chars=chars
+        )
 
     tokens, chars = limits["max_tokens"], limits["max_chars"]
     own = pack(scope, max(1, tokens * 2 // 3), max(1, chars * 2 // 3))
@@ -368,8 +371,9 @@ def _keep(
     from ...service import ContextPacks
 
     options = ImportOptions(mask_secrets=True, scope=scope)
+    records = read(host, Path(transcript), options=options)
     with ContextPacks.open(store, agent, embedder="none") as packs:
-        for _ in packs.remember_batches(read(host, Path(transcript), options=options)):
+        for _ in packs.remember_batches(cast("Iterator[NewRecord]", records)):
             pass  # the records are what is wanted, not their ids
 
 

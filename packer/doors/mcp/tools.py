@@ -12,7 +12,8 @@ from typing import Any
 from ...errors import ContextPacksError, Forbidden, InvalidField
 from ...packing.profile import Profile, with_defaults
 from ...packing.request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS, PackRequest
-from ...service import MAX_REFS, ContextPacks
+from ...rows import MAX_REFS
+from ...service import ContextPacks
 from ..forms.arguments import checked
 from ..forms.bounded import compact, contents_within, result_of, rows_within
 from ..forms.documents import forgotten_document, pack_document

@@ -16,7 +16,8 @@ from context_packs.store.text.clean import visible
 from ...excerpt import preview
 from ...packing.pack import Pack
 from ...packing.profile import Profile
-from ...service import Row, Rows, Settings
+from ...rows import Row, Rows
+from ...settings import Settings
 from ..forms.documents import Room, moment, pack_document
 from ..forms.limits import FULL_CONTENT_CHARS
 from .base import Caller

@@ -12,7 +12,7 @@ from context_packs.store.values import TEMPORARY as TEMPORARY_BUCKET
 from ....errors import Forbidden, InvalidField
 from ....packing.profile import Profile, load_profile
 from ....packing.request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS
-from ....service import MAX_LIMIT
+from ....rows import MAX_LIMIT
 from ..base import TEMPORARY, Body, Caller
 
 Exact = Annotated[str | None, Field(description="exact; `%` or nothing means all")]

@@ -12,7 +12,8 @@ from context_packs.store.access.tokens import READ
 
 from ....errors import Gone, InvalidField, NotFound
 from ....packing.request import MAX_ITEMS
-from ....service import MAX_REFS, ContextPacks
+from ....rows import MAX_REFS
+from ....service import ContextPacks
 from ....work import in_place, mark_used
 from ...forms.bounded import contents_within, rows_within
 from ...forms.documents import forgotten_document

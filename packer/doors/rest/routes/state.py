@@ -12,7 +12,7 @@ from context_packs.store.access.tokens import READ
 from context_packs.store.records import Record, Written
 
 from .... import work
-from ....service import MAX_LIMIT
+from ....rows import MAX_LIMIT
 from ...forms.documents import moment
 from ..base import ABSENT, REPLAYED, Body, Caller, DoorRoute, IdempotencyKey, Reads, Writes, answer, one_key
 from ..models.fields import Exact, Key, Metadata, Moment, Share, assert_team, placed, profile_of

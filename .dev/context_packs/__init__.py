@@ -1,0 +1,1 @@
+../../packer/root/__init__.py
