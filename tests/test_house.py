@@ -113,7 +113,7 @@ def setup() -> dict[str, Any]:
 
 
 def layer(name: str) -> int | None:
-    """How far out a module stands: data 0, store 1, packer core 2, service and work 3, public names 4, doors 5; others None."""
+    """How far out a module stands: data 0, store 1, packer core 2, service, work 3, public 4, doors 5; others None."""
     parts = name.split(".")
     if parts[0] != IMPORT_ROOT or len(parts) < 2:
         return None
