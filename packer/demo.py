@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any, Final
 
 from .fields import NewRecord
 
@@ -16,6 +17,8 @@ QUERY = "Why did we choose DuckDB for the candidate stage?"
 LIMITS: Mapping[str, int] = MappingProxyType({"max_items": 5, "max_tokens": 280})
 NOW = datetime(2026, 3, 20, 9, tzinfo=UTC)
 """The present of the example store, so that the demo gives the same bytes at any time."""
+OPENED: Final[dict[str, Any]] = {"encoding": "o200k_base", "embedder": "none", "clock": lambda: NOW}
+"""How its store is opened: neither the clock nor the settings decide what is shown, as the README shows the same."""
 
 JSON_LINES = """\
 {"content": "We chose DuckDB for the candidate stage because one file holds records, postings and vectors, and a query needs no server. However, a file has one writer at a time, so every process opens it for a single operation and lets it go.", "path": "memory-os/decisions", "type": "decision", "title": "DuckDB for candidates", "timestamp": "2026-03-02T10:15:00Z"}

@@ -22,7 +22,6 @@ from context_packs.store.file.duck import Mode
 from context_packs.store.protocol import Store
 from context_packs.store.records import Record, Written, is_id, parse_id
 from context_packs.store.search.embedders import Embedder
-from context_packs.store.search.embedders import embedder as named_embedder
 from context_packs.store.values import Candidates, Viewer
 
 from .chain import Chained
@@ -90,7 +89,7 @@ class ContextPacks(Chained):
         settings = Settings.from_environment()
         counter = token_counter(encoding or settings.encoding, quick_start=quick_start)
         if embedder is None or isinstance(embedder, str):
-            embedder = named_embedder(embedder or settings.embedder)
+            embedder = settings.model(embedder)
         where = path if path is not None else settings.store
         store = DuckStore(where, mode=mode, wait=wait, clock=clock, embedder=embedder)
         return cls(store, Viewer(agent_id or settings.agent_id, tuple(teams)), counter, settings)

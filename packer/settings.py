@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from context_packs.store.errors import InvalidField
+from context_packs.store.search.embedders import Embedder, embedder
 
 from .packing.tokens import DEFAULT as DEFAULT_ENCODING
 from .secrecy import SECRETS
@@ -17,7 +18,7 @@ DEFAULT_AGENT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says: store path, agent, encoding, and how much a door shows of one row (characters)."""
+    """Store path, agent, encoding, model, and how much a door shows of one row (characters)."""
 
     store: str
     agent_id: str
@@ -26,6 +27,8 @@ class Settings:
     excerpt_chars: int
     embedder: str
     secrets: str = "keep"
+    embedder_hosts: tuple[str, ...] = ()
+    embedder_key: str = field(default="", repr=False)
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -38,7 +41,13 @@ class Settings:
             excerpt_chars=_number("CONTEXT_PACKS_EXCERPT_CHARS", 800),
             embedder=os.environ.get("CONTEXT_PACKS_EMBEDDER") or "auto",
             secrets=_one_of("CONTEXT_PACKS_SECRETS", SECRETS),
+            embedder_hosts=tuple(os.environ.get("CONTEXT_PACKS_EMBEDDER_HOSTS", "").replace(",", " ").split()),
+            embedder_key=os.environ.get("CONTEXT_PACKS_EMBEDDER_KEY", ""),
         )
+
+    def model(self, name: str | None = None) -> Embedder | None:
+        """The model of a name, or of the settings. Raises InvalidField."""
+        return embedder(name or self.embedder, hosts=self.embedder_hosts, key=self.embedder_key)
 
 
 def _default_store() -> Path:

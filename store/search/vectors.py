@@ -298,14 +298,15 @@ def ask(embedder: Embedder, text: str, dimensions: int) -> Question:
     `dimensions` is that of the stored vectors.
     """
     name = embedder.name
-    if dimensions != embedder.dimensions:
-        fault = f"vectors: {name[:40]} has {embedder.dimensions} dimensions, those stored under its name {dimensions}"
-        return Question(name, None, fault)
     try:
+        own = embedder.dimensions
+        if dimensions != own:
+            fault = f"vectors: {name[:40]} has {own} dimensions, those stored under its name {dimensions}"
+            return Question(name, None, fault)
         found = np.asarray(embedder.embed_query(text), dtype=np.float32)
         return Question(name, unit(found[None], 1, dimensions)[0])
     except StoreError as error:
-        return Question(name, None, f"vectors: {error}")
+        return Question(name, None, f"vectors: {str(error).removeprefix('embedder: ')}")
     except Exception as error:  # a model may raise anything; its words may name paths, so only its kind is told
         return Question(name, None, f"vectors: {name[:40]} failed with {type(error).__name__}")
 

@@ -15,7 +15,7 @@ from context_packs.packer import ContextPacks
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import InvalidField, StoreUnavailable
 from context_packs.store.memory import reads
-from context_packs.store.search import vectors
+from context_packs.store.search import embedders, vectors
 from context_packs.store.search.embedders import HashEmbedder, Vectors
 from context_packs.store.values import Candidates, Filters, Viewer
 
@@ -534,6 +534,8 @@ def test_the_library_takes_an_object_a_name_or_the_environment(kit: Any, monkeyp
     """An embedder of one's own, one by name, by CONTEXT_PACKS_EMBEDDER, and "auto" where nothing is said."""
     assert packs(kit, Concepts()).stats()["embedder"] == "concepts"
     assert packs(kit, "test").stats()["embedder"] == "test"
+    monkeypatch.delenv("CONTEXT_PACKS_EMBEDDER")
+    monkeypatch.setattr(embedders, "MODELS", {})
     assert packs(kit).stats()["embedder"] is None
     monkeypatch.setenv("CONTEXT_PACKS_EMBEDDER", "test")
     assert packs(kit).stats()["embedder"] == "test"

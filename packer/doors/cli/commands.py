@@ -107,11 +107,10 @@ def cli() -> None:
 @click.pass_obj
 def demo(state: Globals, /, query: str | None, **fields: Any) -> None:
     """Store example memories in a store of their own, ask a question and print the pack."""
-    from ...demo import LIMITS, MEMORIES, NOW, QUERY
+    from ...demo import LIMITS, MEMORIES, OPENED, QUERY
     from ...service import ContextPacks
 
-    # Neither the clock nor the settings decide what is shown: the README shows the same.
-    with ContextPacks.open(":memory:", "demo", encoding="o200k_base", quick_start=True, clock=lambda: NOW) as packs:
+    with ContextPacks.open(":memory:", "demo", quick_start=True, **OPENED) as packs:
         packs.remember_many(MEMORIES)
         pack = packs.recall_context(query or QUERY, profile="public", **{**LIMITS, **given(fields)})
         _print_pack(state, pack, "public")
