@@ -24,6 +24,8 @@ _PLAIN = {
     "model_attributes_type": "is not an object",
 }
 
+_TEXTS = {"content": "give the text to remember", "query": "give words to search for, or * to list"}
+
 
 def shown(value: object) -> str:
     """A value as it may stand in one line."""
@@ -68,12 +70,16 @@ def reason(error: Mapping[str, Any], known: Iterable[str] = (), show: Callable[[
             return f"{value} is above {_number(limits['le'])}"
         case "greater_than_equal":
             return f"{value} is below {_number(limits['ge'])}"
+        case "less_than":
+            return f"{value} is not below {_number(limits['lt'])}"
+        case "greater_than":
+            return f"{value} is not above {_number(limits['gt'])}"
         case "literal_error":
             return f"{value} is not {limits['expected']}"
         case "string_too_long":
             return f"is longer than {limits['max_length']} characters: shorten it"
         case "string_too_short":
-            return "is blank"
+            return blank(str(error["loc"][0]) if error["loc"] else "")
         case "too_long":
             return f"has more than {limits['max_length']} entries: give fewer"
         case "too_short":
@@ -85,6 +91,11 @@ def reason(error: Mapping[str, Any], known: Iterable[str] = (), show: Callable[[
             names = ", ".join(known)
             return f"unknown field; known are {names}" if names else "unknown field; leave it out"
     return str(error["msg"])
+
+
+def blank(field: str) -> str:
+    """What is wrong with a text in which nothing stands, and what to do."""
+    return f"is blank: {_TEXTS.get(field, 'give it a text')}"
 
 
 def _number(limit: float) -> str:

@@ -34,7 +34,7 @@ def _line(value: object) -> object:
 
 def _filled(value: str) -> str:
     if blank(value):
-        raise ValueError("is blank")
+        raise ValueError("is blank: give it a text")
     return value
 
 

@@ -43,7 +43,7 @@ class Globals:
         for name in ("store", "agent"):
             value = getattr(self, name)
             if value is not None and not value.strip():
-                raise InvalidField(f"{name}: is blank", field=name)
+                raise InvalidField(f"{name}: is blank: give it a text, or leave it out", field=name)
         store = None if self.store is None else as_path(self.store)
         if store == ":memory:":
             self.note("note: the store is in memory only: it is gone when this command ends")

@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from context_packs.store.validation import blank
+
 from ...errors import InvalidField
 
 _WORDS = {
@@ -57,7 +59,7 @@ def _check(field: str, where: str, schema: Mapping[str, Any], value: object) -> 
         if value > schema.get("maximum", value):
             raise refuse(f"{shown_value(value)} is above {schema['maximum']}")
     if isinstance(value, str) and schema.get("minLength") and not value.strip():
-        raise refuse("is blank")
+        raise refuse(blank(field))
     if isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
             raise refuse(f"{len(value)} entries are fewer than {schema['minItems']}; give more")
