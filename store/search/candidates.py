@@ -129,7 +129,7 @@ def _matching(
     sizes = details["passages"].astype(np.int64)
     names = named(words, asked.speakers[:MAX_QUERY_TERMS], found)
     ranked = rank(found, first, top, sizes, scoring, names, dated(verdict.text, details["created_at"]))
-    keep = relevant(ranked.coverage, scoring) & (verdict.open or (near is not None and len(near.vids) > 0))
+    keep = relevant(ranked, scoring) & (verdict.open or (near is not None and len(near.vids) > 0))
     if asked.decision:
         keep = of_kind(found, vids, keep)
     if near:

@@ -123,7 +123,7 @@ class Scores:
 class Ranked:
     """Second round, records in the order given: `score` and `coverage` float64[n]; passages best first: `owner`
     (index of the record), `ordinal` (0-based), `value` (their worth) and `alone` (share of the query that the passage
-    itself holds) float64[m]."""
+    itself holds) float64[m]. `named` bool[n]: the query names the time of the record, or somebody who speaks in it."""
 
     score: Floats
     coverage: Floats
@@ -131,6 +131,7 @@ class Ranked:
     ordinal: Ints
     value: Floats
     alone: Floats
+    named: Bools
 
 
 def bm25(idf: Floats, tf: Floats, length: Floats, average: float, k1: float, b: float) -> Floats:
@@ -250,7 +251,9 @@ def rank(
     np.maximum.at(best, owner[shown], value[shown])
     order = shown[np.lexsort((ordinal[shown], owner[shown], -value[shown]))]
     share = (alone[order] @ first.share) / all_share
-    return Ranked(best, coverage, owner[order], ordinal[order], value[order], share)
+    named = dated > 0
+    named[here[said]] = True
+    return Ranked(best, coverage, owner[order], ordinal[order], value[order], share, named)
 
 
 def _shifted(values: Floats, owner: Ints, by: int) -> Floats:
@@ -290,7 +293,7 @@ def best_of(score: Floats, depth: int) -> Ints:
     return pool[np.lexsort((-pool, -score[pool]))][:depth]
 
 
-def relevant(coverage: Floats, scoring: Scoring) -> NDArray[np.bool_]:
-    """Which records stand above the relevance floor, of a query that something bears on (see gate.py): at
-    least the best one."""
-    return coverage >= min(scoring.floor, float(coverage.max(initial=0.0)))
+def relevant(ranked: Ranked, scoring: Scoring) -> Bools:
+    """Which records stand above the relevance floor, of a query that something bears on (see gate.py): at least the
+    best one. What the query names by its time or its speaker need not have its words, as an answer often has not."""
+    return ranked.named | (ranked.coverage >= min(scoring.floor, float(ranked.coverage.max(initial=0.0))))
