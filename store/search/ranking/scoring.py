@@ -36,7 +36,7 @@ class Scoring:
     turn: int = 48  # passages of one record before those of others that are worth less
     gate: float = 0.2  # coverage that the best record needs for an answer at all
     floor: float = 0.05  # coverage that every further record needs
-    together: float = 0.3  # added to the rest of a turn once a passage of it is shown
+    together: float = 0.2  # added to the rest of a turn once a passage of it is shown
     turn_passages: int = 8  # in turns of at most so many
     relevant: float = 0.4  # share of the best worth at which relevance ends
 
