@@ -239,12 +239,8 @@ def rank(
     steps[starts[~first.found[top]]] = True  # a record found by its title, path or type alone shows its beginning
     value: Floats = sum((SIGNALS[name].weight * column for name, column in columns.items()), np.zeros(total))
 
-    # Coverage: how much of the query one passage, its neighbours and the header hold together. Not of the whole
-    # record: a long text has a little of everything.
     all_share = max(float(first.share.sum()), 1e-9)
-    coverage = np.zeros(len(top))
-    np.maximum.at(coverage, owner, (beside | header[owner]) @ first.share)
-    coverage /= all_share
+    coverage = _coverage((beside | header[owner]) @ first.share / all_share, owner, len(top))
 
     shown = np.flatnonzero(steps)
     best = np.zeros(len(top))
@@ -254,6 +250,14 @@ def rank(
     named = dated > 0
     named[here[said]] = True
     return Ranked(best, coverage, owner[order], ordinal[order], value[order], share, named)
+
+
+def _coverage(held: Floats, owner: Ints, records: int) -> Floats:
+    """How much of the query one passage, its neighbours and the header of its record hold together, the most of each
+    record. Not the whole record: a long text has a little of everything."""
+    most = np.zeros(records)
+    np.maximum.at(most, owner, held)
+    return most
 
 
 def _shifted(values: Floats, owner: Ints, by: int) -> Floats:
