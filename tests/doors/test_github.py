@@ -351,14 +351,14 @@ def test_half_a_million_characters_cost_nothing() -> None:
         "\n" * 500_000,
         "か" * 500_000,
     )
-    start = time.perf_counter()
+    start = time.process_time()
     for words in huge:
         found = read("issue_comment", action="created", comment={"body": words}, issue={"number": 1, "title": words})
         pushed = read("push", ref=f"refs/heads/{words}", commits=[{"message": words}])
         for summary in (found.summary, found.thread.summary, pushed.summary, pushed.thread.summary):
             assert len(summary) <= LINE_CHARS
         assert len(pushed.thread.natural_key) <= 400
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 VALUES = st.recursive(

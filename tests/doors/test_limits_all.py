@@ -145,8 +145,7 @@ BOUNDS = {"minimum": -1, "maximum": 1, "minItems": -1, "maxItems": 1, "minLength
 def bounded(schema: Any) -> Iterator[tuple[str, int]]:
     """The limits of a value, at any depth of `anyOf`."""
     for inner in (schema, *schema.get("anyOf", ())):
-        for name in BOUNDS.keys() & inner.keys():
-            yield name, inner[name]
+        yield from ((name, inner[name]) for name in BOUNDS if name in inner)
 
 
 def outside(name: str, bound: int) -> Any:
