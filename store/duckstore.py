@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .concurrency.coalesce import Together
 from .concurrency.slots import InTurn
-from .errors import InvalidField, StoreError
+from .errors import InvalidField, StoreError, StoreMissing
 from .file.duck import Duck, Mode
 from .memory import reads
 from .memory.reads import absent
@@ -132,8 +132,11 @@ class DuckStore:
         for _ in range(2):
             more = True
             while more:  # between two steps others have their turn
-                with self.duck.writing(records=False, make=False) as session:
-                    more = postings.merge_step(session, all_of_it=True)
+                try:
+                    with self.duck.writing(records=False, make=False) as session:
+                        more = postings.merge_step(session, all_of_it=True)
+                except StoreMissing:  # nothing was ever written
+                    return
 
     def forget(self, ids: Sequence[str], mode: str, viewer: Viewer, *, labels: bool = False) -> list[Forgotten]:
         """Forget records that the viewer owns, all or none: `soft_delete` keeps the text for the owner's export,

@@ -103,7 +103,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
         if record.expires_at is not None and record.expires_at <= now:
             notes += (EXPIRED,)
         old = _superseded_key(session, fresh, record.supersedes, agent, viewer)
-        if record.supersedes is not None and old is None:
+        if record.supersedes is not None and (old is None or (old == key and grown is None)):
             raise NotFound(f"supersedes: there is no record {record.supersedes}", field="supersedes")
         marks = grown.marks if grown else None
         # A new version replaces the old one anyway.

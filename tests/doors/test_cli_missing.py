@@ -187,3 +187,12 @@ def test_an_address_of_any_kind_is_no_store(
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"error: store: a {address.split(':')[0]} address is no file; name the path of a file\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_holds_nothing_is_imported_into_nothing(run: Run, store: Path) -> None:
+    """The export of a store without records is an empty file; it comes in, and no store is made for it."""
+    file = store.with_name("empty.jsonl")
+    file.write_text("\n")
+    ran = run("import", "jsonl", str(file))
+    assert (ran.code, ran.out) == (0, "0 created, 0 updated, 0 already there\n")
+    assert [path.name for path in store.parent.iterdir()] == ["empty.jsonl"]

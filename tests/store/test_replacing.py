@@ -135,3 +135,18 @@ def test_what_can_not_be_replaced_is_not_found(kit: Any, target: str) -> None:
         store.remember_many([{"content": "new"}, {"content": "newer", "supersedes": target}], kit.me)
     assert error.value.field == "supersedes"
     assert store.stats(kit.me)["records"] == 1
+
+
+def test_a_record_can_not_replace_itself(kit: Any) -> None:
+    """The id that it is about to get stands for nothing yet, alone and in a batch; nothing is written."""
+    store = kit.store()
+    for batch, ref in (
+        ([{"content": "x", "supersedes": "mem:1"}], "mem:1"),
+        ([{"content": "x"}, {"content": "y", "supersedes": "mem:2"}], "mem:2"),
+        ([{"content": "x", "supersedes": "mem:2"}, {"content": "y"}], "mem:2"),
+        ([{"content": "x", "supersedes": "ep:1", "kind": "episode"}], "ep:1"),
+    ):
+        with pytest.raises(NotFound, match=f"^supersedes: there is no record {ref}$"):
+            store.remember_many(batch, kit.me)
+        assert list(store.export()) == []
+    assert kit.write(store, "x").id == "mem:1"
