@@ -6,8 +6,6 @@ in and encode what comes out.
 
 from __future__ import annotations
 
-import json
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,8 +22,8 @@ from context_packs.store.records import Record, Written, is_id, parse_id
 from context_packs.store.search.embedders import Embedder
 from context_packs.store.values import Candidates, Viewer
 
-from .chain import Chained
-from .fields import ChangedFields, FilterFields, Moment, NewRecord, RecordFields, RequestFields
+from .export import write_file
+from .fields import ChangedFields, FilterFields, NewRecord, RecordFields, RequestFields
 from .packing.build import build
 from .packing.build import render as render_pack
 from .packing.pack import Pack
@@ -34,14 +32,13 @@ from .packing.request import PackRequest, parse_request
 from .packing.tokens import TokenCounter, token_counter
 from .rows import MAX_REFS, Contents, Rows, entries_of, limited, rows_of
 from .secrecy import MASKED, guarded
-from .settings import Settings
+from .settings import Settings, check_opening
+from .threads import Threads
 
 if TYPE_CHECKING:
     from context_packs.store.access.audit import Audit
-    from context_packs.store.access.tokens import Grant, Issued, Token
+    from context_packs.store.access.tokens import Tokens
     from context_packs.store.exchange.importers import ImportOptions, ImportReport
-    from context_packs.store.maintenance.backup import Saved
-    from context_packs.store.maintenance.compact import Compacted
     from context_packs.store.memory.erasure import Forgotten
 
 DEPTH = 200  # records that the candidate stage ranks; what is relevant beyond them is counted in the plan
@@ -49,18 +46,22 @@ SPARE = 8  # records read beyond `max_items`: their text may put them before oth
 STRICT = 0.5  # share of the query that a row of a strict search contains
 
 
-class ContextPacks(Chained):
-    """Memory of one agent in one store. Safe from several threads; use it as a context manager or `close` it."""
+class ContextPacks:
+    """Memory of one agent in one store. Safe from several threads; use it as a context manager or `close` it.
+
+    `threads` are its events, `tokens` and `audit` who comes in through a door and what they did, `store` the file: its
+    backup, its check, and what makes it small again.
+    """
 
     def __init__(
         self, store: Store, viewer: Viewer, counter: TokenCounter, settings: Settings, *, shared: bool = False
     ) -> None:
-        self._store = store
+        self.store = store
         self._counter = counter
         self._shared = shared  # the store belongs to another object, which closes it
         self.viewer = viewer
         self.settings = settings
-        self._secrets = settings.secrets
+        self.threads = Threads(store, viewer, settings.secrets)
 
     @classmethod
     def open(
@@ -78,20 +79,28 @@ class ContextPacks(Chained):
     ) -> Self:
         """Open a store, made where there is none. `":memory:"` lives as long as the object.
 
-        `mode` "shared" opens the file for each operation, so that several processes can use it; "leased" keeps it while
-        there is work and lets others in who ask, for servers; "exclusive" holds it alone. `wait` is the longest wait in
-        seconds for another process. `encoding` names the tokens of all budgets; `quick_start` is for processes that end
-        after one answer. `embedder` adds search by meaning: "auto" (the first model that is installed), "none", a name
-        of `store.embedders`, or an object of your own. What is not given comes from the environment. Raises
-        StoreUnavailable (and its leaves), InvalidField.
+        What is not given comes from the environment. Raises StoreUnavailable (and its leaves), InvalidField.
+
+        Args:
+            path: the file, or `":memory:"`.
+            agent_id: whose memory it is.
+            mode: "shared" opens the file for each operation, so that several processes can use it; "leased" keeps it
+                while there is work and lets others in who ask, for servers; "exclusive" holds it alone.
+            teams: whose records the agent sees too.
+            encoding: of the tokens of all budgets.
+            embedder: what adds search by meaning: "auto" (the first model that is installed), "none", a name of
+                `store.search.embedders`, or an object of your own.
+            wait: seconds, at most, for another process.
+            quick_start: for processes that end after one answer.
+            clock: the present, aware.
         """
-        _check_opening(path, agent_id, mode, teams, wait)
+        check_opening(path, agent_id, mode, teams, wait)
         settings = Settings.from_environment()
         counter = token_counter(encoding or settings.encoding, quick_start=quick_start)
         if embedder is None or isinstance(embedder, str):
             embedder = settings.model(embedder)
         where = path if path is not None else settings.store
-        store = DuckStore(where, mode=mode, wait=wait, clock=clock, embedder=embedder)
+        store = DuckStore(where, mode=mode, wait=wait, clock=clock, embedder=embedder, known_profile=load_profile)
         return cls(store, Viewer(agent_id or settings.agent_id, tuple(teams)), counter, settings)
 
     def __enter__(self) -> Self:
@@ -105,11 +114,11 @@ class ContextPacks(Chained):
     def close(self) -> None:
         """Let go of the store; for an object of `seen_by` the one it came from does."""
         if not self._shared:
-            self._store.close()
+            self.store.close()
 
     def seen_by(self, viewer: Viewer) -> ContextPacks:
         """The same store for another viewer, as a server needs it for each caller. Costs next to nothing."""
-        return ContextPacks(self._store, viewer, self._counter, self.settings, shared=True)
+        return ContextPacks(self.store, viewer, self._counter, self.settings, shared=True)
 
     # -- packs -----------------------------------------------------------------------------------------------------
 
@@ -134,10 +143,10 @@ class ContextPacks(Chained):
     def _found(self, request: PackRequest, take: int, filled: bool = False) -> Candidates:
         filters, known, hops = replace(request.filters(), filled=filled), request.exclude_contents, request.hops
         if request.query_mode == "activity_log":
-            return self._store.log(filters, self.viewer, DEPTH, take, known)
+            return self.store.log(filters, self.viewer, DEPTH, take, known)
         if request.restore:
-            return self._store.restore(filters, self.viewer, DEPTH, take, known, hops)
-        return self._store.candidates(request.query, filters, self.viewer, DEPTH, take, known, hops)
+            return self.store.restore(filters, self.viewer, DEPTH, take, known, hops)
+        return self.store.candidates(request.query, filters, self.viewer, DEPTH, take, known, hops)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -160,7 +169,13 @@ class ContextPacks(Chained):
     ) -> Rows:
         """As `recall`, for a caller who has a conversation: what it says already is left out of the rows.
 
-        Each entry is a text or an object with the text as `content`; all come back in `context`, whole and in order.
+        Args:
+            query: what is asked.
+            external_context: the conversation; each entry is a text, or an object with the text as `content`. All come
+                back in `context`, whole and in order.
+            limit: rows at most, 0 to 200.
+            exclude_contents: texts that the caller has besides.
+            filters: see PackRequest.
         """
         context = entries_of(external_context)
         known = (*exclude_contents, *(entry["content"] for entry in context))
@@ -173,10 +188,10 @@ class ContextPacks(Chained):
             raise InvalidField("query: is blank: give words to search for, or * to list", field="query")
         request = parse_request(query=query, **filters)
         if query.strip() == "*":
-            return rows_of(self._store.newest(request.filters(), self.viewer, limited(limit)), limit)
+            return rows_of(self.store.newest(request.filters(), self.viewer, limited(limit)), limit)
         if parse_id(query.strip()):
             named = replace(request.filters(), ids=(query.strip(),))
-            found = self._store.newest(named, self.viewer, limited(limit))
+            found = self.store.newest(named, self.viewer, limited(limit))
             if found.items:
                 return rows_of(found, limit)
         found = self._found(request, limited(limit))
@@ -186,18 +201,18 @@ class ContextPacks(Chained):
         """The newest records that the filters let through, or the oldest with `time_order="asc"`; `semantic_key` is one
         filter more."""
         wanted = replace(parse_request(**filters).filters(), semantic_key=semantic_key)
-        return rows_of(self._store.newest(wanted, self.viewer, limited(limit)), limit)
+        return rows_of(self.store.newest(wanted, self.viewer, limited(limit)), limit)
 
     def get(self, ref: str) -> Record:
         """One record by its id, exactly. Raises InvalidField (malformed id), NotFound, Gone (deleted, to its owner)."""
-        return self._store.get(ref, self.viewer)
+        return self.store.get(ref, self.viewer)
 
     def get_contents(self, refs: Sequence[str]) -> Contents:
         """Whole records in request order, at most 20; a ref that names nothing visible goes to `missing`."""
         if not isinstance(refs, list | tuple) or not 1 <= len(refs) <= MAX_REFS:
             raise InvalidField(f"refs: give a list of 1 to {MAX_REFS} ids", field="refs")
         wanted = list(dict.fromkeys(ref if isinstance(ref, str) else repr(ref)[:64] for ref in refs))
-        found = self._store.fetch([ref for ref in wanted if is_id(ref)], self.viewer)
+        found = self.store.fetch([ref for ref in wanted if is_id(ref)], self.viewer)
         return Contents(
             tuple(found[ref] for ref in wanted if ref in found), tuple(ref for ref in wanted if ref not in found)
         )
@@ -217,7 +232,7 @@ class ContextPacks(Chained):
 
     def remember_batches(self, records: Iterable[NewRecord]) -> Iterator[list[Written]]:
         """The same, yielding the results of each batch once it is kept."""
-        return self._written(self._store.remember_batches, records, "records")
+        return self._written(self.store.remember_batches, records, "records")
 
     def import_lines(self, lines: Iterable[Mapping[str, Any]]) -> list[Written]:
         """Store lines of an export (dicts) with the ids, versions, links and tombstones they carry; results in order.
@@ -229,7 +244,7 @@ class ContextPacks(Chained):
 
     def import_batches(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Written]]:
         """The same, yielding the results of each batch once it is kept."""
-        return self._written(self._store.import_batches, lines, "lines")
+        return self._written(self.store.import_batches, lines, "lines")
 
     def _written(
         self,
@@ -268,9 +283,13 @@ class ContextPacks(Chained):
         options: ImportOptions | None = None,
         report: ImportReport | None = None,
     ) -> Iterator[list[Written]]:
-        """Import a file or folder of a known format; yields the results of each batch, then sorts the index.
+        """Import a file or folder; yields the results of each batch, then sorts the index.
 
-        `report` counts what was left out and why, the notes of the results too.
+        Args:
+            format: one of `store.exchange.importers.FORMATS`.
+            source: the file or folder.
+            options: what is made of the records on the way.
+            report: counts what was left out and why, the notes of the results too.
         """
         from context_packs.store.exchange.importers import ImportReport, read
 
@@ -279,7 +298,7 @@ class ContextPacks(Chained):
             for note in (note for one in batch for note in one.notes):
                 report.note(note)
             yield batch
-        self._store.merge()
+        self.store.merge()
 
     def forget(self, ref: str, mode: str = "soft_delete", *, labels: bool = False) -> Forgotten:
         """Forget one record: `soft_delete`, `hard_delete` (text erased) or `redact` (text erased, record stays).
@@ -289,18 +308,23 @@ class ContextPacks(Chained):
         parts of the file until `compact` has run. `derived` names records that may repeat the text. Raises
         InvalidField, NotFound, Gone.
         """
-        return self._store.forget([ref], mode, self.viewer, labels=labels)[0]
+        return self.store.forget([ref], mode, self.viewer, labels=labels)[0]
 
     def revise(
         self, ref: str, *, merge: bool = True, idempotency_key: str | None = None, **changes: Unpack[ChangedFields]
     ) -> Written:
         """Write the next version of a record of one's own: fields of the JSON Lines form that change, the others stay.
 
-        `metadata` and `source` are merged, unless `merge` is false. Nothing is written where nothing changes. Raises
-        InvalidField, NotFound, Gone, Conflict.
+        Nothing is written where nothing changes. Raises InvalidField, NotFound, Gone, Conflict.
+
+        Args:
+            ref: the id of the record.
+            merge: put new entries of `metadata` and `source` over the stored ones; false puts new ones in their place.
+            idempotency_key: the same key again answers with the version that it made.
+            changes: the fields that change.
         """
         changed = guarded(_renamed(changes), self.settings.secrets)
-        return self._store.revise(ref, changed, self.viewer, merge=merge, replay=idempotency_key)
+        return self.store.revise(ref, changed, self.viewer, merge=merge, replay=idempotency_key)
 
     def embed_pending(self) -> int:
         """Vectors for all passages that lack one, everybody's; the number made, 0 without an embedder.
@@ -311,7 +335,7 @@ class ContextPacks(Chained):
 
     def embed_batches(self) -> Iterator[int]:
         """The same, yielding the number of each batch once it is kept."""
-        return self._store.embed_pending()
+        return self.store.embed_pending()
 
     # -- the store -------------------------------------------------------------------------------------------------
 
@@ -322,7 +346,7 @@ class ContextPacks(Chained):
 
     def now(self) -> datetime:
         """The present by the clock of the store, aware."""
-        return self._store.clock()
+        return self.store.clock()
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text in `encoding`, exact (an encoding name with a factor says that it is an estimate)."""
@@ -333,158 +357,29 @@ class ContextPacks(Chained):
     def export(self, path: str | Path, *, everybody: bool = False) -> int:
         """Write all of the agent's records (or everybody's) as JSON Lines; returns the number of lines.
 
-        A file appears whole or not at all; a link is followed, and what is no regular file (a pipe, a device) is
-        written into.
+        A file appears whole or not at all. Raises InvalidField where it can not be written.
         """
-        target = Path(os.path.realpath(path))
-        draft = target.with_name(target.name + ".part")
-        try:
-            if target.exists() and not target.is_file():
-                return self._write_lines(target, everybody=everybody)
-            count = self._write_lines(draft, everybody=everybody)
-            draft.replace(target)
-        except OSError as error:
-            raise InvalidField(
-                f"file: can not write {target.name}: {error.strerror}; name another file", field="file"
-            ) from error
-        finally:
-            if os.path.exists(draft):  # not in a folder that may not even be looked into
-                draft.unlink()
-        return count
-
-    def _write_lines(self, file: Path, *, everybody: bool) -> int:
-        count = 0
-        with open(file, "w", encoding="utf-8", newline="\n", opener=_private) as out:
-            for line in self.export_lines(everybody=everybody):
-                out.write(json.dumps(line, ensure_ascii=False) + "\n")
-                count += 1
-        return count
+        return write_file(path, self.export_lines(everybody=everybody))
 
     def export_lines(self, *, everybody: bool = False) -> Iterator[dict[str, Any]]:
         """The lines of an export, one per version of a record."""
-        return self._store.export(None if everybody else self.viewer)
-
-    def backup(self, path: str | Path, *, force: bool = False, progress: Callable[[int], None] | None = None) -> Saved:
-        """Copy the whole store into a file, also while other processes use it; they wait only while bytes are copied.
-
-        The copy is verified before it has its name; with `force` it takes the place of a file that is there.
-        `progress` is told the number of blocks verified after each few. Raises InvalidField, StoreUnavailable.
-        """
-        return self._store.backup(os.fspath(path), force=force, progress=progress)
-
-    def compact(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
-        """Write the store anew: smaller, in order, and with no byte of what was deleted. Nobody else has it meanwhile.
-
-        `progress` is told a table and its rows after each part. Raises StoreUnavailable; the store is then as it was.
-        """
-        return self._store.compact(progress)
-
-    def reindex(self, progress: Callable[[str, int], None] | None = None) -> Compacted:
-        """Make the index anew from the records, in a new file as `compact` does. Raises StoreUnavailable."""
-        return self._store.reindex(progress)
-
-    def check(self, progress: Callable[[str, int], None] | None = None) -> Iterator[tuple[str, bool, str]]:
-        """Look at every block, value and reference of the store: what was looked at, whether it is right, details.
-
-        It works on a copy beside the store, so that others wait only while bytes are copied.
-        """
-        return self._store.check(progress)
-
-    def exists(self) -> bool:
-        """Whether there is a store: the first write makes one."""
-        return self._store.exists()
+        return self.store.export(None if everybody else self.viewer)
 
     def stats(self) -> dict[str, Any]:
         """Counts of what the agent can see, and of the file."""
-        return {**self._store.stats(self.viewer), "agent_id": self.viewer.agent_id, "encoding": self.encoding}
+        return {**self.store.stats(self.viewer), "agent_id": self.viewer.agent_id, "encoding": self.encoding}
 
     # -- who comes in, and what they did -----------------------------------------------------------------------------
 
-    def create_token(
-        self,
-        agent_id: str,
-        scopes: Sequence[str],
-        *,
-        teams: Sequence[str] = (),
-        profile: str | None = None,
-        expires_at: Moment | None = None,
-        label: str = "",
-    ) -> Issued:
-        """A credential for the doors of a server, with the only copy of its secret. Raises InvalidField.
-
-        `scopes` are some of `memory:read`, `memory:write`, `memory:admin`, `memory:temporary:read`; none implies
-        another. It speaks for `agent_id` and sees its `teams`; `profile` is how it is answered, that of the server
-        where none is given. `expires_at` is the first moment at which it no longer holds.
-        """
-        if profile is not None:
-            load_profile(profile)
-        return self._store.tokens.create(
-            agent_id, scopes, teams=teams, profile=profile, expires_at=expires_at, label=label
-        )
-
-    def tokens(self) -> list[Token]:
-        """All credentials of the store without their secrets, oldest first."""
-        return self._store.tokens.list()
-
-    def revoke_token(self, token_id: str) -> Token:
-        """Let a credential in no more. Raises InvalidField, NotFound."""
-        return self._store.tokens.revoke(token_id)
-
-    def authenticate(self, secret: str) -> Grant | None:
-        """What a secret allows now; None where it lets nobody in."""
-        return self._store.tokens.authenticate(secret)
-
-    def knows_tokens(self) -> bool:
-        """Whether these questions are answered from memory now: what was read counts for half a second. An event loop
-        asks, and calls them in a thread where they would read the store."""
-        return self._store.tokens.fresh
-
-    def has_live_tokens(self) -> bool:
-        """Whether any credential lets somebody in now."""
-        return self._store.tokens.has_live()
-
-    def has_tokens(self) -> bool:
-        """Whether a credential was ever made, also one that holds no longer."""
-        return self._store.tokens.has_any()
+    @property
+    def tokens(self) -> Tokens:
+        """Credentials for the doors of a server."""
+        return self.store.tokens
 
     @property
     def audit(self) -> Audit:
         """The audit trail; a door starts it and notes its requests, `close` writes what waits."""
-        return self._store.audit
-
-    def count(self) -> int:
-        """How many records the store holds, everybody's."""
-        return self._store.count()
-
-    def probe(self) -> None:
-        """Try the write path for real; raises what a write would raise."""
-        self._store.probe()
-
-    def place(self) -> tuple[int, int] | None:
-        """Which file stands at the path of the store now, by device and inode; None where there is none."""
-        return self._store.place()
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file that, if it is new, its owner alone may read."""
-    return os.open(path, flags, 0o600)
-
-
-def _check_opening(path: object, agent_id: object, mode: object, teams: object, wait: object) -> None:
-    """The arguments of `open`, each with an error that names it."""
-    if not (path is None or (isinstance(path, str | os.PathLike) and "\0" not in os.fspath(path))):
-        raise InvalidField("path: give a file path or :memory:", field="path")
-    if mode not in ("shared", "leased", "exclusive"):
-        raise InvalidField(f"mode: {str(mode)[:40]!r} is not shared, leased or exclusive", field="mode")
-    if not isinstance(wait, int | float) or isinstance(wait, bool) or not 0 <= wait < 86_400:
-        raise InvalidField("wait: give seconds from 0, less than a day", field="wait")
-    if isinstance(teams, str | bytes) or not isinstance(teams, Sequence):
-        raise InvalidField("teams: give a list of team ids", field="teams")
-    named = [team for team in teams if team != ""]  # no team at all gives sight of nothing
-    for field, names in (("agent_id", [agent_id] if agent_id is not None else []), ("teams", named)):
-        for name in names:
-            if not isinstance(name, str) or not name.strip() or not name.isprintable() or "|" in name:
-                raise InvalidField(f"{field}: {ascii(name)[:40]} is not one line of text without |", field=field)
+        return self.store.audit
 
 
 def _renamed(record: Mapping[str, Any]) -> Mapping[str, Any]:

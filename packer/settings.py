@@ -1,4 +1,4 @@
-"""Settings from the environment, the only place of the library that reads it."""
+"""What a memory is opened with: settings from the environment, which only this module reads, and arguments."""
 
 from __future__ import annotations
 
@@ -70,3 +70,20 @@ def _number(name: str, default: int) -> int:
     if not text.isascii() or not text.isdigit():
         raise InvalidField(f"{name}: {text[:40]!r} is not a whole number from 0", field=name)
     return int(text)
+
+
+def check_opening(path: object, agent_id: object, mode: object, teams: object, wait: object) -> None:
+    """Check the arguments of `ContextPacks.open`. Raises InvalidField naming the one that is wrong."""
+    if not (path is None or (isinstance(path, str | os.PathLike) and "\0" not in os.fspath(path))):
+        raise InvalidField("path: give a file path or :memory:", field="path")
+    if mode not in ("shared", "leased", "exclusive"):
+        raise InvalidField(f"mode: {str(mode)[:40]!r} is not shared, leased or exclusive", field="mode")
+    if not isinstance(wait, int | float) or isinstance(wait, bool) or not 0 <= wait < 86_400:
+        raise InvalidField("wait: give seconds from 0, less than a day", field="wait")
+    if isinstance(teams, str | bytes) or not isinstance(teams, Sequence):
+        raise InvalidField("teams: give a list of team ids", field="teams")
+    named = [team for team in teams if team != ""]  # no team at all gives sight of nothing
+    for argument, names in (("agent_id", [agent_id] if agent_id is not None else []), ("teams", named)):
+        for name in names:
+            if not isinstance(name, str) or not name.strip() or not name.isprintable() or "|" in name:
+                raise InvalidField(f"{argument}: {ascii(name)[:40]} is not one line of text without |", field=argument)

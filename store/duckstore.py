@@ -48,11 +48,13 @@ class DuckStore:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         scoring: Scoring = DEFAULT_SCORING,
         embedder: Embedder | None = None,
+        known_profile: Callable[[str], object] = str,
     ) -> None:
         self.duck = Duck(path, mode=mode, wait=wait)
         self.clock = clock
         self.scoring = scoring
         self.embedder = embedder
+        self.known_profile = known_profile  # raises InvalidField for a profile that a token can not have
         self._dimensions = 0  # of the stored vectors, once there are any
         self._making = threading.Lock()
         self._gets = Together(self._get)
@@ -74,7 +76,7 @@ class DuckStore:
             if self._tokens is None:
                 from .access.tokens import Tokens  # for doors only: a short read does without
 
-                self._tokens = Tokens(self.duck, self.clock)
+                self._tokens = Tokens(self.duck, self.clock, known_profile=self.known_profile)
             return self._tokens
 
     @property

@@ -206,8 +206,8 @@ def packs() -> Iterator[ContextPacks]:
     """A memory with a record and a thread in it."""
     with ContextPacks.open(":memory:", "planner", embedder="none") as packs:
         packs.remember("Deploys happen on Fridays at noon.")
-        packs.create_thread("topic", thread_id="thr_a")
-        packs.add_trigger("thr_a", "ci", payload="log", trigger_id="trg_a")
+        packs.threads.create("topic", thread_id="thr_a")
+        packs.threads.add_trigger("thr_a", "ci", payload="log", trigger_id="trg_a")
         yield packs
 
 

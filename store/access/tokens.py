@@ -99,11 +99,17 @@ class Tokens:
     """
 
     def __init__(
-        self, duck: Duck, clock: Callable[[], datetime], *, ticks: Callable[[], float] = time.monotonic
+        self,
+        duck: Duck,
+        clock: Callable[[], datetime],
+        *,
+        ticks: Callable[[], float] = time.monotonic,
+        known_profile: Callable[[str], object] = str,
     ) -> None:
         self._duck = duck
         self._clock = clock
         self._ticks = ticks
+        self._known_profile = known_profile
         self._reading = threading.Lock()
         self._known = _Known()
         # Two stores in memory are two stores.
@@ -120,8 +126,20 @@ class Tokens:
         label: str = "",
         random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> Issued:
-        """A new token. `expires_at` is the first moment at which it is no longer valid. The caller has checked the
-        profile. Raises InvalidField naming what is wrong."""
+        """A new token, with the only copy of its secret. Raises InvalidField naming what is wrong.
+
+        Args:
+            agent_id: for whom it speaks.
+            scopes: some of `memory:read`, `memory:write`, `memory:admin`, `memory:temporary:read`; none
+                implies another.
+            teams: what it sees besides.
+            profile: how it is answered; that of the server where none is given.
+            expires_at: the first moment at which it is no longer valid; None for never.
+            label: a name for people.
+            random: makes so many random bytes.
+        """
+        if profile is not None:
+            self._known_profile(profile)
         now = self._clock()
         token = Token(
             id="tok_" + random(6).hex(),

@@ -42,20 +42,20 @@ class Chain:
     # -- writes ----------------------------------------------------------------------------------------------------
 
     def create_thread(self, fields: Mapping[str, Any], viewer: Viewer) -> Written:
-        """See ContextPacks.create_thread."""
+        """See ContextPacks.threads.create."""
         given = checked(ThreadIn, fields)
         with self._duck.writing() as session:
             return chain_writes.create_thread(session, given, viewer, self._clock())
 
     def update_thread(self, one: str, fields: Mapping[str, Any], viewer: Viewer) -> Written:
-        """See ContextPacks.update_thread."""
+        """See ContextPacks.threads.update."""
         chain_reads.assert_kind(one, "thread")
         changes = checked(ThreadChanges, fields)
         with self._duck.writing() as session:
             return chain_writes.update_thread(session, one, changes, viewer, self._clock())
 
     def add_trigger(self, fields: Mapping[str, Any], viewer: Viewer) -> Written:
-        """See ContextPacks.add_trigger."""
+        """See ContextPacks.threads.add_trigger."""
         return self._arrivals.put(arrival(checked(TriggerIn, fields), viewer))
 
     def _add(self, arrivals: Sequence[Arrival]) -> Sequence[Written | Exception]:
@@ -63,20 +63,20 @@ class Chain:
             return chain_triggers.add_triggers(session, arrivals, self._clock())
 
     def create_worker(self, fields: Mapping[str, Any], viewer: Viewer) -> Written:
-        """See ContextPacks.create_worker."""
+        """See ContextPacks.threads.create_worker."""
         given = checked(WorkerIn, fields)
         with self._duck.writing() as session:
             return chain_writes.create_worker(session, given, viewer, self._clock())
 
     def report(self, one: str, fields: Mapping[str, Any], viewer: Viewer) -> Written:
-        """See ContextPacks.report."""
+        """See ContextPacks.threads.report."""
         chain_reads.assert_kind(one, "worker")
         given = checked(ReportIn, fields)
         with self._duck.writing() as session:
             return chain_writes.report(session, one, given, viewer, self._clock())
 
     def link(self, start: str, end: str, rel: str, viewer: Viewer) -> Link:
-        """See ContextPacks.link."""
+        """See ContextPacks.threads.link."""
         for ref, field in ((start, "from"), (end, "to")):
             if not is_id(ref):
                 raise InvalidField(f"{field}: {ascii(ref)[:40]} is not an id like trg_8f21 or mem:1", field=field)
@@ -93,20 +93,20 @@ class Chain:
     # -- reads -----------------------------------------------------------------------------------------------------
 
     def threads(self, viewer: Viewer, status: str | None = None, cursor: str | None = None, limit: int = 50) -> Threads:
-        """See ContextPacks.threads."""
+        """See ContextPacks.threads.list."""
         with self._duck.reading() as session:
             return chain_index.threads(session, viewer, self._clock(), status, cursor, limit)
 
     def thread(self, one: str, viewer: Viewer) -> Thread:
-        """See ContextPacks.get_thread."""
+        """See ContextPacks.threads.get."""
         return self._read("thread", chain_reads.thread, one, viewer)
 
     def worker(self, one: str, viewer: Viewer) -> Worker:
-        """See ContextPacks.get_worker."""
+        """See ContextPacks.threads.get_worker."""
         return self._read("worker", chain_reads.worker, one, viewer)
 
     def trigger(self, one: str, viewer: Viewer) -> Trigger:
-        """See ContextPacks.get_trigger."""
+        """See ContextPacks.threads.get_trigger."""
         return self._read("trigger", chain_reads.trigger, one, viewer)
 
     def _read(self, what: Kind, read: Callable[[Session, str, Viewer, reads.Where], T], one: str, viewer: Viewer) -> T:
@@ -122,7 +122,7 @@ class Chain:
             return found
 
     def payload(self, one: str, viewer: Viewer, start: int = 0, end: int | None = None) -> Payload:
-        """See ContextPacks.payload."""
+        """See ContextPacks.threads.payload."""
         for name, value in (("start", start), ("end", end)):
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62):
                 raise InvalidField(f"{name}: {ascii(value)[:40]} is not a whole number from 0", field=name)
@@ -130,7 +130,7 @@ class Chain:
             return chain_reads.payload(session, one, viewer, reads.sight(viewer, self._clock()), start, end)
 
     def events(self, one: str, viewer: Viewer, cursor: str | None = None, limit: int = 50) -> Events:
-        """See ContextPacks.thread_events."""
+        """See ContextPacks.threads.events."""
         most = chain_reads.MAX_EVENTS
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
             raise InvalidField(f"limit: {str(limit)[:40]} is not a whole number from 1 to {most}", field="limit")

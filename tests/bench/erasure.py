@@ -38,9 +38,9 @@ def fill(packs: ContextPacks, count: int) -> None:
     """Bystanders: memories, and a payload for every twentieth."""
     rng = random.Random(count)
     packs.remember_many({"content": " ".join(sentence(rng) for _ in range(4))} for _ in range(count))
-    packs.create_thread("Bystanders", thread_id="thr_by")
+    packs.threads.create("Bystanders", thread_id="thr_by")
     for n in range(min(50, count // 20)):
-        packs.add_trigger("thr_by", "ci", payload={"log": sentence(rng), "n": n})
+        packs.threads.add_trigger("thr_by", "ci", payload={"log": sentence(rng), "n": n})
 
 
 def secrets(packs: ContextPacks) -> list[str]:
@@ -51,10 +51,10 @@ def secrets(packs: ContextPacks) -> list[str]:
     ).id
     packs.revise(memory, content=f"The door opens with {third}.", metadata={"tags": [fourth]}, source={"name": first})
     episode = packs.remember(f"{first}: {third}\nMika: {fourth}", kind="episode", path=WORDS[5]).id
-    thread = packs.create_thread(f"{second} case", thread_id="thr_quokka_case", natural_key=WORDS[5]).id
-    trigger = packs.add_trigger(thread, "ci", payload={"log": f"{first} {third} " * 500}).id
-    worker = packs.create_worker(f"Find {fourth}").id
-    packs.report(worker, f"It was {second}, says {third}.", [trigger])
+    thread = packs.threads.create(f"{second} case", thread_id="thr_quokka_case", natural_key=WORDS[5]).id
+    trigger = packs.threads.add_trigger(thread, "ci", payload={"log": f"{first} {third} " * 500}).id
+    worker = packs.threads.create_worker(f"Find {fourth}").id
+    packs.threads.report(worker, f"It was {second}, says {third}.", [trigger])
     return [memory, episode, trigger, worker, thread]
 
 
@@ -86,7 +86,7 @@ def row(filled: Path, size: int, mode: Mode, how: str) -> bool:
             erased = (time.perf_counter() - begun) / len(refs)
             before = left(folder, words)
             begun = time.perf_counter()
-            packs.compact()
+            packs.store.compact()
             compacted = time.perf_counter() - begun
             after = left(folder, words)
             told = exported(packs, words) or packs.stats()["erasures_waiting"] != 0

@@ -38,11 +38,11 @@ def fill(packs: ContextPacks, count: int) -> dict[str, list[str]]:
         batch = [{"content": f"Note {n} about the harbour of {kind} {n * 7}", "kind": kind} for n in range(share)]
         kinds[kind] = [written.id for written in packs.remember_many(batch)]
     for n in range(chain):
-        thread = packs.create_thread(f"Topic {n}", thread_id=f"thr_case_{n}").id
+        thread = packs.threads.create(f"Topic {n}", thread_id=f"thr_case_{n}").id
         kinds["thread"].append(thread)
-        trigger = packs.add_trigger(thread, "ci", payload={"n": n}, trigger_id=f"trg_event_{n}").id
+        trigger = packs.threads.add_trigger(thread, "ci", payload={"n": n}, trigger_id=f"trg_event_{n}").id
         kinds["trigger"].append(trigger)
-        kinds["worker"].append(packs.create_worker(f"Look at {n}", [thread], worker_id=f"wkr_task_{n}").id)
+        kinds["worker"].append(packs.threads.create_worker(f"Look at {n}", [thread], worker_id=f"wkr_task_{n}").id)
     return kinds
 
 
@@ -67,17 +67,17 @@ def library(packs: ContextPacks) -> dict[str, tuple[str, Ask]]:
         "revise": ("memory", lambda one: packs.revise(one, title="x")),
         "supersedes": ("memory", lambda one: packs.remember("Mine now", supersedes=one)),
         "get by name": ("thread", packs.get),
-        "thread": ("thread", packs.get_thread),
-        "events": ("thread", packs.thread_events),
-        "update_thread": ("thread", lambda one: packs.update_thread(one, status="closed")),
-        "trigger into thread": ("thread", lambda one: packs.add_trigger(one, "ci", payload="x")),
-        "worker of thread": ("thread", lambda one: packs.create_worker("x", [one])),
-        "worker": ("worker", packs.get_worker),
-        "report": ("worker", lambda one: packs.report(one, "x")),
-        "trigger": ("trigger", packs.get_trigger),
+        "thread": ("thread", packs.threads.get),
+        "events": ("thread", packs.threads.events),
+        "update_thread": ("thread", lambda one: packs.threads.update(one, status="closed")),
+        "trigger into thread": ("thread", lambda one: packs.threads.add_trigger(one, "ci", payload="x")),
+        "worker of thread": ("thread", lambda one: packs.threads.create_worker("x", [one])),
+        "worker": ("worker", packs.threads.get_worker),
+        "report": ("worker", lambda one: packs.threads.report(one, "x")),
+        "trigger": ("trigger", packs.threads.get_trigger),
         "payload": ("trigger", packs.payload),
-        "link": ("trigger", lambda one: packs.link(one, one, "x")),
-        "link from memory": ("memory", lambda one: packs.link(one, one, "x")),
+        "link": ("trigger", lambda one: packs.threads.link(one, one, "x")),
+        "link from memory": ("memory", lambda one: packs.threads.link(one, one, "x")),
     }
 
 
@@ -179,7 +179,7 @@ def over_http(packs: ContextPacks, table: Callable[[str, dict[str, tuple[str, As
 
     from context_packs.packer.doors.rest.app import create_app
 
-    secret = packs.create_token("stranger", ["memory:read", "memory:write"]).secret
+    secret = packs.tokens.create("stranger", ["memory:read", "memory:write"]).secret
     with TestClient(create_app(packs), base_url="http://127.0.0.1") as client:
         return table("REST, exclusive", http(client, {"X-API-Key": secret}))
 

@@ -49,7 +49,7 @@ def main() -> None:
             for _ in packs.import_batches(Writer(1, japanese=False).records(options.size)):
                 pass
             batches, importing = len(holds), time.perf_counter() - begin
-            packs._store.merge()
+            packs.store.merge()
             spent = time.perf_counter() - begin
     ranked = sorted(holds)
     print(

@@ -34,9 +34,9 @@ def fill(store: Path, operation: str) -> None:
     with ContextPacks.open(made, AGENT, embedder="none") as packs:
         packs.remember_many({"content": victims.sentence("base", n), "path": f"base/{n % 7}"} for n in range(_FILLED))
         if operation != "migration":
-            thread = packs.create_thread("base", thread_id="thr_base").id
+            thread = packs.threads.create("base", thread_id="thr_base").id
             for n in range(5):
-                packs.add_trigger(thread, "kills", payload=victims.payload("base", n), external_id=f"base:{n}")
+                packs.threads.add_trigger(thread, "kills", payload=victims.payload("base", n), external_id=f"base:{n}")
             for n in range(1, 40, 3):
                 packs.forget(f"mem:{n}", victims.MODES[n % 3])
     if operation == "migration":
@@ -212,21 +212,21 @@ def after_chain(store: Path, _state: dict[str, Any], told: Told, run: str, _: An
         events: list[str] = []
         cursor: str | None = None
         while True:
-            page = packs.thread_events(thread, cursor, limit=7)
+            page = packs.threads.events(thread, cursor, limit=7)
             events += [event.id for event in page.events]
             cursor = page.next_cursor
             if cursor is None:
                 break
-        if packs.get_thread(thread).event_count != len(events):
-            wrong.append(f"the thread counts {packs.get_thread(thread).event_count} events and has {len(events)}")
+        if packs.threads.get(thread).event_count != len(events):
+            wrong.append(f"the thread counts {packs.threads.get(thread).event_count} events and has {len(events)}")
         if events[: len(triggers)] != list(triggers) or not len(triggers) <= len(events) <= len(triggers) + 1:
             wrong.append(f"{len(triggers)} triggers were answered and {len(events)} are in the thread")
         for number, event in enumerate(events):
-            if packs.payload(event).body.decode() != victims.payload(run, number):
+            if packs.threads.payload(event).body.decode() != victims.payload(run, number):
                 wrong.append(f"{event} has another payload")
         for line in told:
             if "worker" in line:
-                worker = packs.get_worker(line["worker"])
+                worker = packs.threads.get_worker(line["worker"])
                 if worker.cites != (line["cites"],) or worker.report != f"Report {line['number']} of run {run}":
                     wrong.append(f"{worker.id} has lost its report or what it cites")
     linked = {(line["from"], line["rel"]) for line in lines(store, AGENT) if line.get("kind") == "link"}

@@ -41,7 +41,7 @@ with ContextPacks.open(store, "bench", embedder="none", wait=60.0) as packs:
     opened = time.perf_counter() - begin
     begin = time.perf_counter()
     if call == "open":
-        said = packs.count()
+        said = packs.store.count()
     elif call == "remember":
         said = packs.remember(argument, path="million").id
     elif call == "recall":
@@ -206,8 +206,8 @@ def singles(folder: Path, count: int, report: Report) -> None:
     base = [COMMAND, "--agent", "bench", "--quiet", "--store"]
     report.add("the same in one import", timed([*base, str(once), "import", "jsonl", str(source)]), once)
     with ContextPacks.open(store, "bench", embedder="none") as packs:
-        if packs.count() != count:
-            report.wrong.append(f"{packs.count()} of {count} single writes are there")
+        if packs.store.count() != count:
+            report.wrong.append(f"{packs.store.count()} of {count} single writes are there")
     if "compact" not in commands():
         report.absent("compact after single writes")
         return

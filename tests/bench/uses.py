@@ -46,15 +46,15 @@ class World:
 
     def _chain(self, chain: Mapping[str, Any]) -> None:
         self._time = datetime.fromisoformat(chain["at"])
-        thread = self._packs.create_thread(chain["thread"], thread_id=chain["id"]).id
+        thread = self._packs.threads.create(chain["thread"], thread_id=chain["id"]).id
         cited = []
         for trigger in chain["triggers"]:
             self._time += timedelta(minutes=5)
             given = {name: trigger[name] for name in ("summary", "payload")}
-            cited.append(self._packs.add_trigger(thread, trigger["source"], **given).id)
+            cited.append(self._packs.threads.add_trigger(thread, trigger["source"], **given).id)
         if chain.get("task"):
-            worker = self._packs.create_worker(chain["task"], [thread]).id
-            self._packs.report(worker, chain["report"], cites=cited[:1])
+            worker = self._packs.threads.create_worker(chain["task"], [thread]).id
+            self._packs.threads.report(worker, chain["report"], cites=cited[:1])
 
     def ask(self, case: Mapping[str, Any]) -> Pack:
         """The pack of a case, at the moment at which it asks."""

@@ -86,10 +86,10 @@ def forget(packs: ContextPacks, run: str) -> None:
 
 def chain(packs: ContextPacks, run: str) -> None:
     """Triggers with payloads in one thread, with reports that cite them and links between them."""
-    thread = packs.create_thread(f"thread of run {run}", thread_id=f"thr_{run}").id
+    thread = packs.threads.create(f"thread of run {run}", thread_id=f"thr_{run}").id
     tell(thread=thread)
     for number in range(1_000_000):
-        trigger = packs.add_trigger(
+        trigger = packs.threads.add_trigger(
             thread,
             "kills",
             summary=f"event {number} of {run}",
@@ -98,11 +98,11 @@ def chain(packs: ContextPacks, run: str) -> None:
         ).id
         tell(trigger=trigger, number=number)
         if number % 3 == 2:
-            worker = packs.create_worker(f"task {number} of run {run}", [thread]).id
-            packs.report(worker, f"Report {number} of run {run}", cites=[trigger])
+            worker = packs.threads.create_worker(f"task {number} of run {run}", [thread]).id
+            packs.threads.report(worker, f"Report {number} of run {run}", cites=[trigger])
             tell(worker=worker, cites=trigger, number=number)
         if number % 5 == 4:
-            packs.link(trigger, thread, f"closes-{number}")
+            packs.threads.link(trigger, thread, f"closes-{number}")
             tell(link=trigger, rel=f"closes-{number}")
 
 
@@ -113,7 +113,7 @@ def merge(packs: ContextPacks, run: str) -> None:
         for _ in range(4):
             number += 1
             tell(ref=packs.remember(sentence(run, number)).id, text=sentence(run, number))
-        packs._store.merge()
+        packs.store.merge()
         tell(merged=number)
 
 
@@ -124,7 +124,7 @@ def embed(packs: ContextPacks, run: str) -> None:
         for _ in range(6):
             number += 1
             tell(ref=packs.remember(sentence(run, number)).id, text=sentence(run, number))
-        for made in packs._store.embed_pending(batch=3):
+        for made in packs.store.embed_pending(batch=3):
             tell(vectors=made)
 
 

@@ -161,7 +161,7 @@ class Running:
 
     def token(self, agent: str, *scopes: str, **fields: Any) -> dict[str, str]:
         """The header of a new credential."""
-        return {"X-API-Key": self.packs.create_token(agent, list(scopes), **fields).secret}
+        return {"X-API-Key": self.packs.tokens.create(agent, list(scopes), **fields).secret}
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ LOG = "step 1 ok\n" * 400 + "TypeError: zebra | missing\n"
 def chain(store: Path) -> None:
     """A thread with three events and a worker whose report cites one of them."""
     with ContextPacks.open(store, embedder="none") as packs:
-        packs.create_thread("PR 412: retry", thread_id="thr_pr_412", natural_key="acme/shop#412")
-        packs.add_trigger(
+        packs.threads.create("PR 412: retry", thread_id="thr_pr_412", natural_key="acme/shop#412")
+        packs.threads.add_trigger(
             "thr_pr_412", "github", summary="opened", payload={"action": "opened"}, occurred_at="2026-03-01"
         )
-        packs.add_trigger("thr_pr_412", "ci", summary="Deploy failed", payload=LOG, occurred_at="2026-03-02")
-        packs.add_trigger("thr_pr_412", "chat", payload="Who looks\nat this?", occurred_at="2026-03-03")
-        packs.create_worker("Find out why", ["thr_pr_412"])
-        packs.report("wkr_0001", "zebra was missing", ["trg_0002"])
+        packs.threads.add_trigger("thr_pr_412", "ci", summary="Deploy failed", payload=LOG, occurred_at="2026-03-02")
+        packs.threads.add_trigger("thr_pr_412", "chat", payload="Who looks\nat this?", occurred_at="2026-03-03")
+        packs.threads.create_worker("Find out why", ["thr_pr_412"])
+        packs.threads.report("wkr_0001", "zebra was missing", ["trg_0002"])
 
 
 @pytest.mark.usefixtures("chain")

@@ -19,7 +19,7 @@ def test_create_prints_the_secret_alone(run: Run, store: Path) -> None:
     assert ran.code == 0
     secret = ran.out.removesuffix("\n")
     with ContextPacks.open(store) as packs:
-        grant = packs.authenticate(secret)
+        grant = packs.tokens.authenticate(secret)
     assert grant is not None
     assert (grant.viewer.agent_id, grant.viewer.teams, grant.viewer.temporary) == ("planner", ("blue", "red"), False)
     assert grant.scopes == {"memory:read", "memory:write"}
@@ -36,7 +36,7 @@ def test_create_in_json_is_one_document(run: Run, store: Path) -> None:
     ran = run(*CREATE, "--expires", "2999-01-01T09:00:00+09:00", "--json")
     document = ran.json
     with ContextPacks.open(store) as packs:
-        grant = packs.authenticate(document.pop("token"))
+        grant = packs.tokens.authenticate(document.pop("token"))
     assert grant is not None and grant.token_id == document.pop("id")
     assert document.pop("created_at").endswith("Z")
     assert (ran.err, document) == (
@@ -84,7 +84,7 @@ def test_revoke_lets_in_no_more(run: Run, store: Path) -> None:
     assert (ran.code, ran.out) == (0, f"{made['id']}\n")
     assert ran.err.startswith(f"{made['id']} revoked | agent planner")
     with ContextPacks.open(store) as packs:
-        assert packs.authenticate(made["token"]) is None and not packs.has_live_tokens()
+        assert packs.tokens.authenticate(made["token"]) is None and not packs.tokens.has_live()
     first, again = (run("token", "revoke", made["id"], "--json").json["revoked_at"] for _ in range(2))
     assert first == again is not None
 

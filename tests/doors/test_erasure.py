@@ -65,16 +65,16 @@ def test_no_byte_is_left_after_compact_however_the_file_is_held(tmp_path: Path, 
         refs = [packs.remember("The vault opens with pikeperch.", path="bank/vault", idempotency_key="swordfish").id]
         packs.revise(refs[0], content="The vault opens with swordfish.", metadata={"a": "pikeperch"})
         refs.append(packs.remember("swordfish: pikeperch?\nMika: no.", kind="episode", external_id="note-7").id)
-        thread = packs.create_thread("swordfish escaped", path="bank/vault").id
-        refs.append(packs.add_trigger(thread, "ci", payload="swordfish " * 2_000, external_id="note-7").id)
-        refs.append(packs.create_worker("Find pikeperch").id)
-        packs.report(refs[-1], "swordfish it was")
+        thread = packs.threads.create("swordfish escaped", path="bank/vault").id
+        refs.append(packs.threads.add_trigger(thread, "ci", payload="swordfish " * 2_000, external_id="note-7").id)
+        refs.append(packs.threads.create_worker("Find pikeperch").id)
+        packs.threads.report(refs[-1], "swordfish it was")
         assert b"swordfish" in left(tmp_path)
         for ref in (*refs, thread):
             packs.forget(ref, "redact", labels=True)
             packs.forget(ref, "hard_delete", labels=True)
         assert packs.stats()["erasures_waiting"] == 10
-        packs.compact()
+        packs.store.compact()
         assert left(tmp_path) == []
         assert packs.stats()["erasures_waiting"] == 0
         assert packs.remember("The vault opens with swordfish.", idempotency_key="swordfish").id == refs[0]

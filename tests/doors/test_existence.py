@@ -29,18 +29,18 @@ ACTS: dict[str, tuple[Callable[[ContextPacks, str], Any], str, str]] = {
     "use": (mark_used, "mem:1", "mem:900"),
     "complete": (complete_reminder, "mem:2", "mem:900"),
     "snapshot": (find_snapshot, "mem:1", "mem:900"),
-    "thread": (lambda packs, one: packs.get_thread(one), "thr_a", "thr_z"),
-    "events": (lambda packs, one: packs.thread_events(one), "thr_a", "thr_z"),
-    "update_thread": (lambda packs, one: packs.update_thread(one, status="closed"), "thr_a", "thr_z"),
-    "add_trigger": (lambda packs, one: packs.add_trigger(one, "ci", payload="x"), "thr_a", "thr_z"),
-    "create_worker": (lambda packs, one: packs.create_worker("x", [one]), "thr_a", "thr_z"),
-    "worker": (lambda packs, one: packs.get_worker(one), "wkr_a", "wkr_z"),
-    "report": (lambda packs, one: packs.report(one, "x"), "wkr_a", "wkr_z"),
-    "cite": (lambda packs, one: packs.report("wkr_mine", "x", [one]), "trg_a", "trg_z"),
-    "trigger": (lambda packs, one: packs.get_trigger(one), "trg_a", "trg_z"),
-    "payload": (lambda packs, one: packs.payload(one), "trg_a", "trg_z"),
-    "link from": (lambda packs, one: packs.link(one, "wkr_mine", "x"), "mem:1", "mem:900"),
-    "link to": (lambda packs, one: packs.link("wkr_mine", one, "x"), "trg_a", "trg_z"),
+    "thread": (lambda packs, one: packs.threads.get(one), "thr_a", "thr_z"),
+    "events": (lambda packs, one: packs.threads.events(one), "thr_a", "thr_z"),
+    "update_thread": (lambda packs, one: packs.threads.update(one, status="closed"), "thr_a", "thr_z"),
+    "add_trigger": (lambda packs, one: packs.threads.add_trigger(one, "ci", payload="x"), "thr_a", "thr_z"),
+    "create_worker": (lambda packs, one: packs.threads.create_worker("x", [one]), "thr_a", "thr_z"),
+    "worker": (lambda packs, one: packs.threads.get_worker(one), "wkr_a", "wkr_z"),
+    "report": (lambda packs, one: packs.threads.report(one, "x"), "wkr_a", "wkr_z"),
+    "cite": (lambda packs, one: packs.threads.report("wkr_mine", "x", [one]), "trg_a", "trg_z"),
+    "trigger": (lambda packs, one: packs.threads.get_trigger(one), "trg_a", "trg_z"),
+    "payload": (lambda packs, one: packs.threads.payload(one), "trg_a", "trg_z"),
+    "link from": (lambda packs, one: packs.threads.link(one, "wkr_mine", "x"), "mem:1", "mem:900"),
+    "link to": (lambda packs, one: packs.threads.link("wkr_mine", one, "x"), "trg_a", "trg_z"),
     "search": (lambda packs, one: packs.search_memory(one).rows, "mem:1", "mem:900"),
 }
 
@@ -53,11 +53,11 @@ def stranger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         packs.remember("One")
         packs.remember("Two", type="reminder", status="open")
         packs.remember("An episode", kind="episode")
-        packs.create_thread("A", thread_id="thr_a")
-        packs.add_trigger("thr_a", "ci", payload="x", trigger_id="trg_a")
-        packs.create_worker("T", ["thr_a"], worker_id="wkr_a")
+        packs.threads.create("A", thread_id="thr_a")
+        packs.threads.add_trigger("thr_a", "ci", payload="x", trigger_id="trg_a")
+        packs.threads.create_worker("T", ["thr_a"], worker_id="wkr_a")
     with ContextPacks.open(path, "stranger", mode="exclusive", embedder="none", teams=request.param) as packs:
-        packs.create_worker("Mine", worker_id="wkr_mine")
+        packs.threads.create_worker("Mine", worker_id="wkr_mine")
         yield packs
 
 

@@ -11,7 +11,7 @@ def fill(served: Any) -> str:
     packs = served.packs
     for n in range(20):
         packs.remember(f"The harbour opens at six on day {n}.", source={"name": f"port-{n}"}, metadata={"day": n})
-    with packs._store.duck.writing() as session:
+    with packs.store.duck.writing() as session:
         wide = {"facts": json.dumps(FACTS)}
         session.run("UPDATE records SET source = $facts, metadata = $facts WHERE key % 32 = 0", wide)
     return "mem:2"

@@ -330,7 +330,7 @@ def test_e7_a_store_that_takes_no_writes_is_not_well(doors: Doors, monkeypatch: 
         doors.packs.remember("x")
     assert type(raised.value).__name__ == "StoreReadOnly"
     with pytest.raises(ContextPacksError, match=r"^the store can not be written: "):
-        doors.packs.probe()
+        doors.packs.store.probe()
     typed = doors.run("remember", "x", "--json")
     assert (typed.code, typed.error["code"], typed.out) == (6, "store_read_only", "")
     examined = doors.run("doctor")

@@ -52,8 +52,8 @@ def walked(client: Any, path: str, rows: str, name: str, limit: int, **query: An
 def test_h1_every_page_is_another_one(servers: Callable[..., Any]) -> None:
     """358 events by pages of 200: 200 and 158, each once; an offset is refused, not passed over."""
     served = servers()
-    thread = served.packs.create_thread("deploys").id
-    events = [served.packs.add_trigger(thread, "ci", summary=f"step {n}").id for n in range(358)]
+    thread = served.packs.threads.create("deploys").id
+    events = [served.packs.threads.add_trigger(thread, "ci", summary=f"step {n}").id for n in range(358)]
     pages = walked(served.client, f"/threads/{thread}/events", "events", "trigger_id", 200)
     assert [len(page) for page in pages] == [200, 158]
     assert [one for page in pages for one in page] == events
@@ -65,7 +65,7 @@ def test_h1_every_page_is_another_one(servers: Callable[..., Any]) -> None:
 def test_h2_rows_of_one_moment_are_all_paged(servers: Callable[..., Any]) -> None:
     """10 events, and 10 threads, of one timestamp, 3 to a page: all once, in the order in which they came."""
     served = servers()
-    thread = served.packs.create_thread("same moment").id
+    thread = served.packs.threads.create("same moment").id
     moment = "2026-03-01T09:30:00Z"
     for n in range(10):
         body = {"thread_id": thread, "source": "ci", "summary": f"n{n}", "occurred_at": moment}
@@ -73,7 +73,7 @@ def test_h2_rows_of_one_moment_are_all_paged(servers: Callable[..., Any]) -> Non
     pages = walked(served.client, f"/threads/{thread}/events", "events", "summary", 3)
     assert pages == [["n0", "n1", "n2"], ["n3", "n4", "n5"], ["n6", "n7", "n8"], ["n9"]]
     for n in range(9):
-        served.packs.create_thread(f"t{n}")
+        served.packs.threads.create(f"t{n}")
     lines = walked(served.client, "/threads", "threads", "summary", 3)
     assert [one for page in lines for one in page] == [*(f"t{n}" for n in range(8, -1, -1)), "same moment"]
 
@@ -95,8 +95,8 @@ def test_h7_the_id_in_the_text_is_the_id(servers: Callable[..., Any]) -> None:
     """Every reference line of the public text leads to its record by an exact get."""
     served = servers()
     kept(served.client, "The cart shop has a nightly backup since 2024.", path="ops", memory_type="incident")
-    thread = served.packs.create_thread("Why does the backup time out?", thread_id="thr_backup_of_a_shop.2026-03").id
-    trigger = served.packs.add_trigger(thread, "ci", summary="Disk of the backup host is full").id
+    thread = served.packs.threads.create("Why does the backup time out?", thread_id="thr_backup_of_a_shop.2026-03").id
+    trigger = served.packs.threads.add_trigger(thread, "ci", summary="Disk of the backup host is full").id
     lines = re.findall(r"^Reference: (\S+) \| Type: ", texts(served, query="backup"), re.MULTILINE)
     assert sorted(lines) == sorted(["mem:1", thread, trigger])
     for one in lines:
@@ -145,9 +145,9 @@ def test_h12_beyond_the_end_is_an_empty_page(servers: Callable[..., Any]) -> Non
     """Pages are walked by cursors, not numbers; after the last event there is an empty page, never an error."""
     served = servers()
     client = served.client
-    thread = served.packs.create_thread("short").id
+    thread = served.packs.threads.create("short").id
     for n in range(4):
-        served.packs.add_trigger(thread, "ci", summary=f"n{n}")
+        served.packs.threads.add_trigger(thread, "ci", summary=f"n{n}")
     path = f"/threads/{thread}/events"
     assert [len(page) for page in walked(client, path, "events", "trigger_id", 2)] == [2, 2]
     resume = client.get(path).json()["resume_cursor"]
@@ -172,7 +172,7 @@ def test_i1_the_same_again_is_one_row(servers: Callable[..., Any]) -> None:
     ]  # fmt: skip
     reminders = [served.client.post("/v1/reminders", json={"content": "Call Aiko"}).json()["id"] for _ in range(2)]
     assert reminders == ["mem:2", "mem:2"]
-    assert served.packs.count() == 2
+    assert served.packs.store.count() == 2
 
 
 ROUTES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -374,7 +374,7 @@ def test_l14_secrets_are_masked_or_refused_on_write(
             assert (answer.status_code, answer.json()["field"]) == (422, "content")
             assert KEY not in answer.text
         assert over_mcp["isError"] and KEY not in json.dumps(over_mcp)
-        assert served.packs.count() == 1
+        assert served.packs.store.count() == 1
         assert served.packs.get(plain["id"]).content == "The deploy key is in the safe."
     else:
         assert [answer.status_code for answer in answers] == [201, 200]

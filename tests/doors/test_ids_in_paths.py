@@ -35,7 +35,7 @@ def test_an_id_of_another_form_is_unknown_on_every_route(served: Served) -> None
 def test_an_id_of_another_kind_is_unknown(served: Served) -> None:
     """The id of a memory names no thread, and that of a thread no worker."""
     served.packs.remember("The mill stands by the river.")
-    served.packs.create_thread(thread_id="thr_a", summary="a")
+    served.packs.threads.create(thread_id="thr_a", summary="a")
     client = served.client()
     assert client.get("/threads/mem:1").json()["detail"] == "thread_id: there is no thread mem:1"
     assert client.get("/v1/threads/mem:1").status_code == 404
@@ -46,13 +46,13 @@ def test_an_id_of_another_kind_is_unknown(served: Served) -> None:
 
 def test_an_empty_cursor_is_the_beginning(served: Served) -> None:
     """Of the events of a thread, of the index of threads and of the trail."""
-    served.packs.create_thread(thread_id="thr_a", summary="a")
+    served.packs.threads.create(thread_id="thr_a", summary="a")
     for word in ("one", "two"):
-        served.packs.add_trigger(thread_id="thr_a", source="ci", summary=word)
+        served.packs.threads.add_trigger(thread_id="thr_a", source="ci", summary=word)
     client = served.client()
     for path in ("/threads/thr_a/events", "/threads", "/v1/threads"):
         first = client.get(path)
         again = client.get(path, params={"cursor": ""})
         assert (again.status_code, again.json()) == (200, first.json())
     assert client.get("/v1/audit", params={"cursor": ""}).status_code == 200
-    assert [one.summary for one in served.packs.thread_events("thr_a", "").events] == ["one", "two"]
+    assert [one.summary for one in served.packs.threads.events("thr_a", "").events] == ["one", "two"]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ def deep(levels: int) -> Any:
 def packs() -> Iterator[ContextPacks]:
     """One memory for all of them: nothing is written but a thread."""
     with ContextPacks.open(":memory:", "planner", embedder="none") as opened:
-        opened.create_thread("t", thread_id="thr_a")
+        opened.threads.create("t", thread_id="thr_a")
         yield opened
 
 
@@ -40,12 +41,12 @@ LIBRARY: list[tuple[str, str, dict[str, Any]]] = [
     ("query", "recall_context", {"query": "x" * (MAX_QUERY_CHARS + 1)}),
     ("exclude_ids", "recall_context", {"query": "x", "exclude_ids": ["mem:1"] * 10_001}),
     ("exclude_contents", "recall_context", {"query": "x", "exclude_contents": ["y" * (MAX_KNOWN_CHARS + 1)]}),
-    ("summary", "create_thread", {"summary": "s" * 5_000}),
-    ("payload", "add_trigger", {"thread_id": "thr_a", "source": "ci", "payload": b"x" * (32 * 2**20 + 1)}),
-    ("task", "create_worker", {"task": "t" * 1_000_001}),
-    ("threads", "create_worker", {"task": "t", "threads": [f"thr_{n}" for n in range(101)]}),
-    ("cites", "report", {"worker_id": "wkr_a", "report": "r", "cites": [f"mem:{n + 1}" for n in range(1001)]}),
-    ("label", "create_token", {"agent_id": "a", "scopes": ["memory:read"], "label": "l" * 5_000}),
+    ("summary", "threads.create", {"summary": "s" * 5_000}),
+    ("payload", "threads.add_trigger", {"thread_id": "thr_a", "source": "ci", "payload": b"x" * (32 * 2**20 + 1)}),
+    ("task", "threads.create_worker", {"task": "t" * 1_000_001}),
+    ("threads", "threads.create_worker", {"task": "t", "threads": [f"thr_{n}" for n in range(101)]}),
+    ("cites", "threads.report", {"worker_id": "wkr_a", "report": "r", "cites": [f"mem:{n + 1}" for n in range(1001)]}),
+    ("label", "tokens.create", {"agent_id": "a", "scopes": ["memory:read"], "label": "l" * 5_000}),
 ]
 
 
@@ -55,7 +56,7 @@ def test_a_limit_of_the_library_names_the_way_out(
 ) -> None:
     """One line: the field, what is wrong, what to do."""
     with pytest.raises(StoreError) as told:
-        getattr(packs, call)(**fields)
+        attrgetter(call)(packs)(**fields)
     assert told.value.field == field
     assert re.fullmatch(rf"{field}: .*{WAY}", str(told.value)), str(told.value)
 

@@ -195,7 +195,7 @@ def test_a_limit_of_a_tool_names_field_bound_and_way_out(
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     with ContextPacks.open(":memory:", "planner", embedder="none") as packs:
-        packs.create_thread("A thread.", thread_id="thr_a")
+        packs.threads.create("A thread.", thread_id="thr_a")
         yield TestClient(create_app(packs), base_url="http://127.0.0.1")
 
 

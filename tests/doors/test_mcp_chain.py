@@ -21,15 +21,15 @@ LOG = "".join(f"工程 {n} 終了 👨‍👩‍👧 ok\n" for n in range(900)) 
 def packs() -> Iterator[ContextPacks]:
     """A thread with sixty events, a long log among them, and a worker with a long report."""
     with ContextPacks.open(":memory:", "planner", embedder="none") as packs:
-        packs.create_thread("PR 412: retry", thread_id="thr_pr_412")
-        packs.add_trigger("thr_pr_412", "ci", summary="Deploy failed", payload=LOG)
-        packs.add_trigger("thr_pr_412", "ci", summary="An image", payload=bytes(range(256)) * 100)
+        packs.threads.create("PR 412: retry", thread_id="thr_pr_412")
+        packs.threads.add_trigger("thr_pr_412", "ci", summary="Deploy failed", payload=LOG)
+        packs.threads.add_trigger("thr_pr_412", "ci", summary="An image", payload=bytes(range(256)) * 100)
         for n in range(58):
-            packs.add_trigger(
+            packs.threads.add_trigger(
                 "thr_pr_412", "github", payload={"action": "synchronize", "number": n, "text": "東京 " * 60}
             )
-        packs.create_worker("Find out why", ["thr_pr_412"])
-        packs.report("wkr_0001", "zebra was missing. " + "よく調べた。" * 4000, ["trg_0001"])
+        packs.threads.create_worker("Find out why", ["thr_pr_412"])
+        packs.threads.report("wkr_0001", "zebra was missing. " + "よく調べた。" * 4000, ["trg_0001"])
         yield packs
 
 
@@ -89,13 +89,13 @@ def test_payloads_go_on_behind_their_cursor(packs: ContextPacks, most: int) -> N
 
 def test_the_smallest_ceiling_holds_for_everything(packs: ContextPacks) -> None:
     """500 tokens are enough for something of each object, and what was cut is named."""
-    packs.update_thread("thr_pr_412", summary="窯" * 500)
-    made = packs.add_trigger("thr_pr_412", "ci", summary="囲" * 500, payload={"x": "間" * 300}).id
+    packs.threads.update("thr_pr_412", summary="窯" * 500)
+    made = packs.threads.add_trigger("thr_pr_412", "ci", summary="囲" * 500, payload={"x": "間" * 300}).id
     for n in range(8):
-        packs.link(made, f"trg_{n + 3:04x}", "follows")
+        packs.threads.link(made, f"trg_{n + 3:04x}", "follows")
     for one in ("thr_pr_412", "wkr_0001", made):
         assert ask(packs, id=one, max_tokens=500)["shortened"]
-    last = packs.thread_events("thr_pr_412", limit=60).next_cursor
+    last = packs.threads.events("thr_pr_412", limit=60).next_cursor
     assert ask(packs, id="thr_pr_412", cursor=last, max_tokens=500)["events"][0]["trigger_id"] == made
 
 
@@ -119,10 +119,10 @@ def test_an_error_names_its_field(
     packs: ContextPacks, kind: type[ContextPacksError], line: str, arguments: dict[str, Any]
 ) -> None:
     """Malformed, unknown, of another kind, of another thread: each says so in its line."""
-    packs.add_trigger("thr_pr_412", "ci", summary="nothing with it", trigger_id="trg_none")
-    packs.create_thread("other", thread_id="thr_other")
+    packs.threads.add_trigger("thr_pr_412", "ci", summary="nothing with it", trigger_id="trg_none")
+    packs.threads.create("other", thread_id="thr_other")
     if kind is Conflict:
-        arguments = {**arguments, "cursor": packs.thread_events("thr_pr_412").resume_cursor}
+        arguments = {**arguments, "cursor": packs.threads.events("thr_pr_412").resume_cursor}
     with pytest.raises(kind) as error:
         ask(packs, **arguments)
     assert str(error.value).startswith(line)

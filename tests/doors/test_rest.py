@@ -68,7 +68,7 @@ def test_the_first_token_closes_the_door_for_good(servers: Callable[..., Any]) -
     last one revoked opens nothing again."""
     served = servers()
     assert served.client.get(WHO).status_code == 200
-    issued = served.packs.create_token("reader", ["memory:read"], teams=["blue"], profile="kernel")
+    issued = served.packs.tokens.create("reader", ["memory:read"], teams=["blue"], profile="kernel")
     key = {"X-API-Key": issued.secret}
     refused = served.client.get(WHO)
     assert problem(refused) == (401, "unauthorized", None)
@@ -82,8 +82,8 @@ def test_the_first_token_closes_the_door_for_good(servers: Callable[..., Any]) -
         assert [told[name] for name in ("agent_id", "teams", "scopes", "profile", "token_id")] == [
             "reader", ["blue"], ["memory:read"], "kernel", issued.token.id,
         ]  # fmt: skip
-    served.packs.revoke_token(issued.token.id)
-    assert not served.packs.has_live_tokens()
+    served.packs.tokens.revoke(issued.token.id)
+    assert not served.packs.tokens.has_live()
     for headers in (key, {}):
         assert problem(served.client.get(WHO, headers=headers)) == (401, "unauthorized", None)
     assert served.client.get("/health").status_code == 200
@@ -161,7 +161,7 @@ def test_l11_a_page_of_another_host_writes_nothing(servers: Callable[..., Any]) 
         assert preflight.status_code == (405 if status == 201 else 403)
         for one in (answer, preflight):
             assert not any(name.lower().startswith("access-control") for name in one.headers)
-    assert served.packs.count() == 4
+    assert served.packs.store.count() == 4
 
 
 def test_a_web_page_can_not_write_with_a_simple_request(servers: Callable[..., Any]) -> None:
@@ -170,7 +170,7 @@ def test_a_web_page_can_not_write_with_a_simple_request(servers: Callable[..., A
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
         answer = served.client.post("/v1/remember", content=b'{"content": "x"}', headers={"Content-Type": kind})
         assert problem(answer) == (415, "unsupported_media_type", None)
-    assert served.packs.count() == 0
+    assert served.packs.store.count() == 0
 
 
 def test_a_web_page_of_another_port_can_not_write_without_a_body(servers: Callable[..., Any]) -> None:
@@ -182,7 +182,7 @@ def test_a_web_page_of_another_port_can_not_write_without_a_body(servers: Callab
     for headers in (page, {**page, "Content-Type": "text/plain"}):
         refused = served.client.post("/v1/memories/mem:1/forget", headers=headers)
         assert problem(refused) == (415, "unsupported_media_type", None)
-    assert served.packs.count() == 2
+    assert served.packs.store.count() == 2
     assert served.client.post("/v1/memories/mem:1/forget").status_code == 200
     headers = {**page, "Content-Type": "application/json"}
     assert served.client.post("/v1/memories/mem:2/forget", headers=headers).status_code == 200
@@ -251,7 +251,7 @@ def test_a_body_that_can_not_be_read_is_told(servers: Callable[..., Any]) -> Non
     for body, *told in BODIES:
         answer = served.client.post("/v1/remember", content=body, headers={"Content-Type": "application/json"})
         assert (body[:40], *problem(answer)) == (body[:40], *told)
-    assert served.packs.count() == 0
+    assert served.packs.store.count() == 0
 
 
 def test_c5_lone_surrogates_in_a_body_are_repaired_and_told(servers: Callable[..., Any]) -> None:
@@ -276,7 +276,7 @@ def test_a_body_above_the_limit_is_refused_also_in_chunks(servers: Callable[...,
     large = json.dumps({"content": "y" * 1000}).encode()
     for body in (large, chunks(large)):
         assert problem(served.client.post("/v1/remember", content=body, headers=kind))[:2] == (413, "too_large")
-    assert served.packs.count() == 1
+    assert served.packs.store.count() == 1
 
 
 def test_a_fault_of_ours_shows_nothing_of_itself(servers: Callable[..., Any]) -> None:
@@ -506,4 +506,4 @@ def test_a_key_that_stands_twice_in_a_body_is_refused_by_name(servers: Callable[
         refused = served.client.post("/v1/remember", content=body, headers={"Content-Type": "application/json"})
         assert problem(refused) == (422, "invalid_field", key)
         assert refused.json()["detail"] == f"{key}: the key '{key}' stands twice in one object; give it once"
-    assert served.packs.count() == 0
+    assert served.packs.store.count() == 0

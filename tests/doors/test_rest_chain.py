@@ -299,7 +299,7 @@ def test_the_parts_of_a_payload_are_the_payload(client: TestClient, packs: Conte
     """Any bytes, read piece by piece over HTTP, are those that came."""
     body = bytes(range(256)) * 41
     one = thread_of(client, 0)
-    packs.add_trigger(one, "disk", trigger_id="trg_a", payload=body, media_type="text/html")
+    packs.threads.add_trigger(one, "disk", trigger_id="trg_a", payload=body, media_type="text/html")
     told = b"".join(
         client.get("/triggers/trg_a/payload", headers={"Range": f"bytes={at}-{at + 999}"}).content
         for at in range(0, len(body), 1000)
@@ -399,8 +399,8 @@ def test_a_page_that_can_not_be_is_refused(client: TestClient, query: str) -> No
 
 def test_reading_and_writing_need_their_scopes(packs: ContextPacks) -> None:
     """A credential that reads does not write, one that writes does not read, and none does nothing."""
-    reader = {"X-API-Key": packs.create_token("planner", ["memory:read"]).secret}
-    writer = {"Authorization": f"Bearer {packs.create_token('planner', ['memory:write']).secret}"}
+    reader = {"X-API-Key": packs.tokens.create("planner", ["memory:read"]).secret}
+    writer = {"Authorization": f"Bearer {packs.tokens.create('planner', ['memory:write']).secret}"}
     with TestClient(create_app(packs), base_url="http://127.0.0.1") as client:
         body = {"thread_id": "thr_a", "summary": "a"}
         assert client.post("/threads", json=body).status_code == 401
@@ -414,11 +414,11 @@ def test_reading_and_writing_need_their_scopes(packs: ContextPacks) -> None:
 
 def test_who_may_only_write_is_told_nothing_that_stands_there(packs: ContextPacks) -> None:
     """Without the scope to read a write answers with ids, times and what it has just said, whatever it repeats."""
-    thread = packs.create_thread("hidden line", thread_id="thr_a", natural_key="k").id
-    trigger = packs.add_trigger(thread, "ci", summary="hidden event", payload="hidden", external_id="e").id
-    worker = packs.create_worker("hidden task", [thread]).id
-    packs.report(worker, "hidden report", [trigger])
-    writer = {"X-API-Key": packs.create_token("planner", ["memory:write"]).secret}
+    thread = packs.threads.create("hidden line", thread_id="thr_a", natural_key="k").id
+    trigger = packs.threads.add_trigger(thread, "ci", summary="hidden event", payload="hidden", external_id="e").id
+    worker = packs.threads.create_worker("hidden task", [thread]).id
+    packs.threads.report(worker, "hidden report", [trigger])
+    writer = {"X-API-Key": packs.tokens.create("planner", ["memory:write"]).secret}
     with TestClient(create_app(packs), base_url="http://127.0.0.1", headers=writer) as client:
         event = {"thread_id": thread, "source": "ci"}
         same = made(client, "/threads", 200, summary="other", natural_key="k")

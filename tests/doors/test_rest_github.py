@@ -31,7 +31,7 @@ def packs(tmp_path: Path) -> Iterator[ContextPacks]:
 @pytest.fixture
 def signed(packs: ContextPacks) -> Iterator[TestClient]:
     """A server that has a secret, and a credential in its store."""
-    packs.create_token("somebody", ["memory:read"])
+    packs.tokens.create("somebody", ["memory:read"])
     with TestClient(create_app(packs, github_secret=SECRET), base_url="http://127.0.0.1") as client:
         yield client
 
@@ -77,9 +77,9 @@ def test_a_delivery_becomes_a_trigger_on_the_thread_of_its_pull_request(
     assert trigger["external_id"] == "d-1"
     assert trigger["summary"] == "GitHub opened PR #412"
     assert told.headers["location"] == f"/triggers/{trigger['trigger_id']}"
-    kept = packs.payload(trigger["trigger_id"])
+    kept = packs.threads.payload(trigger["trigger_id"])
     assert (kept.media_type, kept.body) == ("application/json", raw)
-    thread = packs.get_thread("thr_pr_412")
+    thread = packs.threads.get("thr_pr_412")
     assert (thread.natural_key, thread.path) == ("github:acme/shop/pull/412", "github/acme/shop/pull/412")
 
 
@@ -90,7 +90,7 @@ def test_a_delivery_that_comes_again_changes_nothing(signed: TestClient, packs: 
     again = deliver(signed, "pull_request", "d-1", action="reopened", pull_request=PULL)
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json()["trigger_id"] == first.json()["trigger_id"]
-    thread = packs.get_thread("thr_pr_412")
+    thread = packs.threads.get("thr_pr_412")
     assert (thread.event_count, thread.status) == (2, "merged")
 
 
@@ -98,13 +98,13 @@ def test_a_thread_follows_title_and_status(signed: TestClient, packs: ContextPac
     """A check makes the thread, the pull request names it, a late comment does not open it again."""
     check = {"name": "test", "conclusion": "failure", "pull_requests": [{"number": 412}]}
     deliver(signed, "check_run", "d-1", action="completed", check_run=check)
-    assert packs.get_thread("thr_pr_412").summary == "PR #412 in acme/shop"
+    assert packs.threads.get("thr_pr_412").summary == "PR #412 in acme/shop"
     deliver(signed, "pull_request", "d-2", action="closed", pull_request=PULL | {"state": "closed", "merged": True})
     late = {"number": 412, "title": "Retry with backoff", "state": "open", "pull_request": {}}
     deliver(signed, "issue_comment", "d-3", action="created", issue=late, comment={"body": "了解"})
-    thread = packs.get_thread("thr_pr_412")
+    thread = packs.threads.get("thr_pr_412")
     assert (thread.summary, thread.status) == ("PR #412 in acme/shop: Retry with backoff", "merged")
-    assert [one.summary for one in packs.thread_events("thr_pr_412").events] == [
+    assert [one.summary for one in packs.threads.events("thr_pr_412").events] == [
         'check "test" failed on PR #412',
         "mika merged PR #412: Retry with backoff",
         "mika commented on PR #412: 了解",
@@ -128,7 +128,7 @@ def test_what_a_delivery_says_is_found(signed: TestClient, packs: ContextPacks) 
     deliver(signed, "check_run", action="completed", check_run={"name": "smoke-tokyo", "conclusion": "failure"})
     found = [row.ref for row in packs.search_memory("smoke-tokyo failed")]
     assert len(found) == 1
-    assert packs.get_trigger(found[0]).summary == 'check "smoke-tokyo" failed on a commit'
+    assert packs.threads.get_trigger(found[0]).summary == 'check "smoke-tokyo" failed on a commit'
 
 
 def test_the_form_variant_is_the_same_delivery(signed: TestClient, packs: ContextPacks) -> None:
@@ -138,7 +138,7 @@ def test_the_form_variant_is_the_same_delivery(signed: TestClient, packs: Contex
     told = post(signed, raw, event="issues", signed=signature(raw, SECRET), kind=FORM)
     assert told.status_code == 201
     assert told.json()["summary"] == "GitHub opened issue #7: Backoff"
-    kept = packs.payload(told.json()["trigger_id"])
+    kept = packs.threads.payload(told.json()["trigger_id"])
     assert (kept.media_type, kept.body) == (FORM, raw)
     assert [row.ref for row in packs.search_memory("harbour office")] == [told.json()["trigger_id"]]
 
@@ -147,7 +147,7 @@ def test_a_ping_is_answered_and_not_kept(signed: TestClient, packs: ContextPacks
     """GitHub sends one when a webhook is made; nothing happened that anybody would look up."""
     told = deliver(signed, "ping", zen="Design for failure.", hook_id=1)
     assert (told.status_code, told.json()) == (200, {"status": "pong"})
-    assert packs.count() == 0
+    assert packs.store.count() == 0
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ def test_without_the_right_signature_nothing_is_read_or_kept(
         assert told.status_code == 401
         assert told.headers["content-type"] == "application/problem+json"
         assert told.json()["detail"].startswith("X-Hub-Signature-256: ")
-    assert packs.count() == 0
+    assert packs.store.count() == 0
 
 
 def test_a_credential_does_not_stand_in_for_a_signature(signed: TestClient, packs: ContextPacks) -> None:
     """With a secret, the signature is the credential."""
-    secret = packs.create_token("planner", ["memory:write"]).secret
+    secret = packs.tokens.create("planner", ["memory:write"]).secret
     headers = {"X-API-Key": secret, "X-GitHub-Event": "push", "X-GitHub-Delivery": "d"}
     assert signed.post("/hooks/github", json={}, headers=headers).status_code == 401
 
@@ -179,14 +179,14 @@ def test_what_is_signed_belongs_to_the_agent_of_the_server(signed: TestClient, p
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d", "X-Hub-Signature-256": signature(raw, SECRET)}
     headers |= {"Content-Type": "application/json", "X-Memory-OS-Agent-ID": "somebody"}
     told = signed.post("/hooks/github", content=raw, headers=headers)
-    assert packs.get_trigger(told.json()["trigger_id"]).agent_id == "planner"
+    assert packs.threads.get_trigger(told.json()["trigger_id"]).agent_id == "planner"
 
 
 def test_without_a_secret_a_credential_with_the_scope_is_needed(plain: TestClient, packs: ContextPacks) -> None:
     """Open while the store has no credential; then 401, 403 naming the scope, or a trigger of that agent."""
     assert post(plain, b"{}", delivery="d-0").status_code == 201
-    reader = packs.create_token("ci", ["memory:read"]).secret
-    writer = packs.create_token("ci", ["memory:write", "memory:read"]).secret
+    reader = packs.tokens.create("ci", ["memory:read"]).secret
+    writer = packs.tokens.create("ci", ["memory:write", "memory:read"]).secret
     with TestClient(create_app(packs), base_url="http://127.0.0.1") as client:
         assert post(client, b"{}").status_code == 401
         client.headers["X-API-Key"] = reader
@@ -196,9 +196,9 @@ def test_without_a_secret_a_credential_with_the_scope_is_needed(plain: TestClien
         told = post(client, b"{}")
         assert told.status_code == 201
     made = told.json()["trigger_id"]
-    assert packs.seen_by(Viewer("ci")).get_trigger(made).agent_id == "ci"
+    assert packs.seen_by(Viewer("ci")).threads.get_trigger(made).agent_id == "ci"
     with pytest.raises(NotFound):
-        packs.get_trigger(made)
+        packs.threads.get_trigger(made)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_malformed_delivery_is_named(
     told = post(plain, raw, **sent)
     assert told.status_code == status
     assert told.json()["detail"].startswith(f"{named}: ")
-    assert packs.count() == 0
+    assert packs.store.count() == 0
 
 
 def test_a_body_of_the_size_that_github_sends_is_taken(plain: TestClient, packs: ContextPacks) -> None:
@@ -238,7 +238,7 @@ def test_a_body_of_the_size_that_github_sends_is_taken(plain: TestClient, packs:
     assert told.json()["spilled"] == {
         "payload": f"GET /triggers/{told.json()['trigger_id']}/payload ({most} bytes, truncated)"
     }
-    assert packs.payload(told.json()["trigger_id"], 0, 9).body == b'{"pad": "'
+    assert packs.threads.payload(told.json()["trigger_id"], 0, 9).body == b'{"pad": "'
     assert post(plain, raw + b" ", delivery="d-2").status_code == 413
     assert post(plain, raw + b" ", delivery="d-2", event="ping").status_code == 413
 
@@ -249,7 +249,7 @@ def test_the_delivery_of_a_deleted_trigger_is_not_kept_again(plain: TestClient, 
     packs.forget(told.json()["trigger_id"], mode="hard_delete")
     assert post(plain, b"{}").status_code == 410
     with pytest.raises(Gone):
-        packs.get_trigger(told.json()["trigger_id"])
+        packs.threads.get_trigger(told.json()["trigger_id"])
 
 
 def test_the_route_is_described(plain: TestClient) -> None:

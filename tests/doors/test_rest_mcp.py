@@ -39,7 +39,7 @@ def test_a_client_of_the_sdk_remembers_and_recalls(servers: Callable[..., Any]) 
 
     for mode in ("legacy", "auto"):
         assert anyio.run(talk, mode).startswith("### XMemo Context\nItems: 1\nReference: mem:1 ")
-    assert served.packs.count() == 1
+    assert served.packs.store.count() == 1
 
 
 def test_without_a_credential_nothing_is_told(servers: Callable[..., Any]) -> None:
@@ -73,7 +73,7 @@ def test_a_tool_that_needs_more_names_the_scope(servers: Callable[..., Any]) -> 
                            ("prompts/get", {"name": "restore_context"})):  # fmt: skip
         refused = ask(served.client, method, writer, **params).json()["error"]
         assert refused["message"] == "scope: this credential lacks memory:read"
-    assert served.packs.count() == 1
+    assert served.packs.store.count() == 1
 
 
 def test_each_call_sees_the_memory_of_its_credential(servers: Callable[..., Any]) -> None:
@@ -189,4 +189,4 @@ def test_an_argument_that_is_given_twice_is_a_tool_error(servers: Callable[..., 
     for raw, code in ((b"[" + body.encode() + b"]", -32600), (b"\xff", -32700), (b"{", -32700)):
         told = served.client.post("/mcp", content=raw, headers=HEADERS)
         assert (told.status_code, told.json()["error"]["code"], told.json()["id"]) == (400, code, None)
-    assert served.packs.count() == 0
+    assert served.packs.store.count() == 0

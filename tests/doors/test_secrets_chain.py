@@ -12,15 +12,15 @@ def test_what_is_shown_and_searched_of_the_chain_is_masked(monkeypatch: pytest.M
     """Summaries, tasks and reports; of a payload all that is searched, while its bytes stay as they came."""
     monkeypatch.setenv("CONTEXT_PACKS_SECRETS", "mask")
     with ContextPacks.open(":memory:", embedder="none") as packs:
-        thread = packs.create_thread(f"Deploy with {KEY}").id
-        trigger = packs.add_trigger(thread, "ci", payload={"note": f"deployed by token={KEY}"}).id
-        told = packs.add_trigger(thread, "ci", summary=f"Key {KEY} was used").id
-        worker = packs.create_worker(f"Turn {KEY} off", [thread]).id
-        packs.report(worker, f"{KEY} is off", [trigger])
+        thread = packs.threads.create(f"Deploy with {KEY}").id
+        trigger = packs.threads.add_trigger(thread, "ci", payload={"note": f"deployed by token={KEY}"}).id
+        told = packs.threads.add_trigger(thread, "ci", summary=f"Key {KEY} was used").id
+        worker = packs.threads.create_worker(f"Turn {KEY} off", [thread]).id
+        packs.threads.report(worker, f"{KEY} is off", [trigger])
         shown = [packs.get(one).content for one in (thread, trigger, told, worker)]
         assert all("[secret:github-token]" in text and KEY not in text for text in shown)
-        assert packs.get_trigger(told).summary == "Key [secret:github-token] was used"
-        assert KEY.encode() in packs.payload(trigger).body
+        assert packs.threads.get_trigger(told).summary == "Key [secret:github-token] was used"
+        assert KEY.encode() in packs.threads.payload(trigger).body
 
 
 def test_a_summary_with_a_secret_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +28,6 @@ def test_a_summary_with_a_secret_is_refused_by_name(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CONTEXT_PACKS_SECRETS", "refuse")
     with ContextPacks.open(":memory:", embedder="none") as packs:
         with pytest.raises(InvalidField, match=r"^summary: holds what looks like a secret"):
-            packs.create_thread(f"Deploy with {KEY}")
+            packs.threads.create(f"Deploy with {KEY}")
         with pytest.raises(InvalidField, match=r"^task: holds what looks like a secret"):
-            packs.create_worker(f"Turn {KEY} off")
+            packs.threads.create_worker(f"Turn {KEY} off")

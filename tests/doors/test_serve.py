@@ -62,7 +62,7 @@ def serve(store: Path) -> Iterator[Callable[..., Process]]:
 
 def token(store: Path, *scopes: str) -> str:
     with ContextPacks.open(store, "planner") as packs:
-        return packs.create_token("planner", scopes).secret
+        return packs.tokens.create("planner", scopes).secret
 
 
 def test_it_says_where_it_listens_and_stops_when_told(serve: Callable[..., Process], store: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_revoked_token_is_out_within_a_second(
     server = serve("--quiet")  # nobody reads its log here, and a full pipe would stop it
     with ContextPacks.open(store, "planner") as packs, server.client(**{"X-API-Key": secret}) as client:
         assert client.get("/v1/auth/token/validate").status_code == 200
-        packs.revoke_token(packs.tokens()[0].id)
+        packs.tokens.revoke(packs.tokens.list()[0].id)
         served = 0
         while client.get("/v1/auth/token/validate").status_code == 200:
             served += 1

@@ -359,7 +359,7 @@ def test_no_write_names_another(served: Any, route: str, field: str, status: int
 def test_nothing_of_another_tenant_is_seen_or_changed(served: Any) -> None:
     """Two tokens on one store: every route that names an id of the other answers as for one that never was."""
     ours, theirs = (
-        served.packs.create_token(agent_id=agent, scopes=("memory:read", "memory:write")) for agent in ("red", "blue")
+        served.packs.tokens.create(agent_id=agent, scopes=("memory:read", "memory:write")) for agent in ("red", "blue")
     )
     red, blue = served.client(ours.secret), served.client(theirs.secret, agent="red")
     red.post("/v1/remember", json={"content": "The vault opens with seven turns.", "path": "secrets", "bucket": "work"})
@@ -399,7 +399,7 @@ def test_nothing_of_another_tenant_is_seen_or_changed(served: Any) -> None:
 def test_a_team_reads_what_one_of_it_wrote_and_does_not_change_it(served: Any) -> None:
     """Records of a team are read by its members, marked as the team's; only their owner changes them."""
     tokens = [
-        served.packs.create_token(agent_id=agent, scopes=("memory:read", "memory:write"), teams=("crew",))
+        served.packs.tokens.create(agent_id=agent, scopes=("memory:read", "memory:write"), teams=("crew",))
         for agent in ("red", "blue")
     ]
     red, blue = (served.client(token.secret) for token in tokens)
@@ -425,9 +425,9 @@ def test_a_place_that_can_not_be_is_refused_before_anything_is_written(
     """`%`, all for a filter, is no place; the bucket of temporary memories needs the scope to see them again."""
     packs = served.packs
     packs.remember("there before")
-    plain = served.client(packs.create_token("planner", ["memory:read", "memory:write"]).secret)
+    plain = served.client(packs.tokens.create("planner", ["memory:read", "memory:write"]).secret)
     allowed = ["memory:read", "memory:write", "memory:temporary:read"]
-    temporary = served.client(packs.create_token("planner", allowed).secret)
+    temporary = served.client(packs.tokens.create("planner", allowed).secret)
     for field in ("bucket", "scope", "team_id"):
         refused = plain.request(method, route, json={**body, field: "%"})
         assert (refused.status_code, refused.json()["field"]) == (422, field)
@@ -435,15 +435,15 @@ def test_a_place_that_can_not_be_is_refused_before_anything_is_written(
         refused = plain.request(method, route, json={**body, "bucket": bucket})
         detail = "scope: this credential lacks memory:temporary:read"
         assert (refused.status_code, refused.json()["detail"]) == (403, detail)
-    assert packs.count() == 1
+    assert packs.store.count() == 1
     assert packs.get("mem:1").bucket == "default"
     assert temporary.request(method, route, json={**body, "bucket": "temporary"}).is_success
 
 
 def test_scopes_are_needed(served: Any) -> None:
     """A token that reads does not write, one that writes does not read; both learn which scope they lack."""
-    reading = served.packs.create_token(agent_id="planner", scopes=("memory:read",))
-    writing = served.packs.create_token(agent_id="planner", scopes=("memory:write",))
+    reading = served.packs.tokens.create(agent_id="planner", scopes=("memory:read",))
+    writing = served.packs.tokens.create(agent_id="planner", scopes=("memory:write",))
     reader, writer = served.client(reading.secret), served.client(writing.secret)
     assert writer.post("/v1/remember", json={"content": DECISION}).status_code == 201
     refused = reader.post("/v1/remember", json={"content": DECISION})
@@ -461,7 +461,7 @@ def test_scopes_are_needed(served: Any) -> None:
 
 def test_a_public_token_gets_the_text_and_no_more(served: Any) -> None:
     """The public profile: the text form, and of each record what that shows; the bucket only if the caller named it."""
-    token = served.packs.create_token(agent_id="planner", scopes=("memory:read", "memory:write"), profile="public")
+    token = served.packs.tokens.create(agent_id="planner", scopes=("memory:read", "memory:write"), profile="public")
     client = served.client(token.secret)
     client.post("/v1/remember", json={"content": DECISION, "path": "d", "bucket": "work", "metadata": {"a": 1}})
     answer = client.post("/v1/recall/context", json={"query": "DuckDB"}).json()

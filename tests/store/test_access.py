@@ -268,13 +268,13 @@ def test_an_unknown_profile_is_refused(kit: Any) -> None:
     """The library knows the profiles; the store takes the name as it is."""
     packs = kit.packs()
     with pytest.raises(InvalidField) as error:
-        packs.create_token("planner", ["memory:read"], profile="nope")
-    assert error.value.field == "profile" and packs.tokens() == []
-    secret = packs.create_token("planner", ["memory:read"], profile="kernel").secret
-    grant = packs.authenticate(secret)
-    assert grant is not None and grant.profile == "kernel" and packs.knows_tokens() and packs.has_live_tokens()
-    packs.revoke_token(grant.token_id)
-    assert packs.authenticate(secret) is None and not packs.has_live_tokens()
+        packs.tokens.create("planner", ["memory:read"], profile="nope")
+    assert error.value.field == "profile" and packs.tokens.list() == []
+    secret = packs.tokens.create("planner", ["memory:read"], profile="kernel").secret
+    grant = packs.tokens.authenticate(secret)
+    assert grant is not None and grant.profile == "kernel" and packs.tokens.fresh and packs.tokens.has_live()
+    packs.tokens.revoke(grant.token_id)
+    assert packs.tokens.authenticate(secret) is None and not packs.tokens.has_live()
 
 
 @pytest.mark.parametrize("one", ["", "tok_", "cpk_000000000000", "tok_00000000000", "tok_00000000000G", 7, None])

@@ -368,10 +368,10 @@ def test_export_carries_neither_tokens_nor_the_trail(kit: Any, tmp_path: Path) -
     packs.audit.start()
     packs.remember("A note.")
     packs.audit.note("memory.write", agent_id="planner", objects=["mem:1"], outcome=201)
-    secret = packs.create_token("planner", ["memory:read"]).secret
+    secret = packs.tokens.create("planner", ["memory:read"]).secret
     packs.export(tmp_path / "all.jsonl", everybody=True)
     copy = kit.packs(path=tmp_path / "copy.duckdb")
     assert sum(len(batch) for batch in copy.import_file("jsonl", tmp_path / "all.jsonl")) == 1
-    assert copy.tokens() == [] and copy.authenticate(secret) is None
+    assert copy.tokens.list() == [] and copy.tokens.authenticate(secret) is None
     assert copy.audit.read().entries == ()
     assert len(packs.audit.read().entries) == 2

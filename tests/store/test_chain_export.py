@@ -14,20 +14,22 @@ def full(kit: Any) -> ContextPacks:
     """Two agents of one team with threads, events of every sort of payload, versions, links and tombstones."""
     packs: ContextPacks = kit.packs("planner", "red")
     packs.remember("The shop is in Porto.", path="shop")
-    packs.create_thread("PR 412", thread_id="thr_pr_412", natural_key="acme/shop#412", team_id="red")
-    packs.create_thread("Mail from Kyoto", path="mail/kyoto", status="waiting")
+    packs.threads.create("PR 412", thread_id="thr_pr_412", natural_key="acme/shop#412", team_id="red")
+    packs.threads.create("Mail from Kyoto", path="mail/kyoto", status="waiting")
     for payload in ({"a": [1, {"b": "窯"}]}, "text\r\nof 東京\x00", bytes(range(256)), None):
-        packs.add_trigger("thr_pr_412", {"name": "ci", "run": 7}, summary="an event", payload=payload)
-    packs.add_trigger("thr_0002", "mail", payload="Subject: Hello", external_id="mail-1", occurred_at="2026-01-02")
-    packs.create_worker("Look at it", ["thr_pr_412", "thr_0002"], worker_id="wkr_a")
+        packs.threads.add_trigger("thr_pr_412", {"name": "ci", "run": 7}, summary="an event", payload=payload)
+    packs.threads.add_trigger(
+        "thr_0002", "mail", payload="Subject: Hello", external_id="mail-1", occurred_at="2026-01-02"
+    )
+    packs.threads.create_worker("Look at it", ["thr_pr_412", "thr_0002"], worker_id="wkr_a")
     kit.clock.on(hours=1)
-    packs.report("wkr_a", "It was the config.", ["trg_0002", "mem:1"])
-    packs.update_thread("thr_pr_412", status="done")
-    packs.link("trg_0001", "mem:1", "explains")
+    packs.threads.report("wkr_a", "It was the config.", ["trg_0002", "mem:1"])
+    packs.threads.update("thr_pr_412", status="done")
+    packs.threads.link("trg_0001", "mem:1", "explains")
     mate = kit.packs("mate", "red")
-    mate.create_thread("PR 412 of the mate", thread_id="thr_0002")
-    mate.add_trigger("thr_pr_412", "chat", summary="from the mate")
-    mate.link("trg_0006", "trg_0001", "answers")
+    mate.threads.create("PR 412 of the mate", thread_id="thr_0002")
+    mate.threads.add_trigger("thr_pr_412", "chat", summary="from the mate")
+    mate.threads.link("trg_0006", "trg_0001", "answers")
     packs.remember("The thread is over.", supersedes="thr_0002")
     for one, mode in (("trg_0003", "soft_delete"), ("trg_0004", "hard_delete"), ("trg_0005", "redact")):
         packs.forget(one, mode)
@@ -36,7 +38,7 @@ def full(kit: Any) -> ContextPacks:
 
 def dump(packs: ContextPacks) -> list[str]:
     """Everything in the tables but where it stands."""
-    with packs._store.duck.reading() as session:  # type: ignore[attr-defined]
+    with packs.store.duck.reading() as session:  # type: ignore[attr-defined]
         tables = [
             session.rows("SELECT * EXCLUDE (vid) FROM records ORDER BY key, version"),
             session.rows("SELECT * FROM payloads ORDER BY key"),
@@ -76,10 +78,10 @@ def test_both_stores_answer_alike(kit: Any) -> None:
     kit.packs("planner", path=kit.folder / "copy.duckdb").import_lines(lines)
     for agent in ("planner", "mate"):
         here, there = kit.packs(agent, "red"), kit.packs(agent, "red", path=kit.folder / "copy.duckdb")
-        assert here.get_thread("thr_pr_412") == there.get_thread("thr_pr_412")
-        assert here.get_worker("wkr_a") == there.get_worker("wkr_a")
-        assert here.thread_events("thr_pr_412") == there.thread_events("thr_pr_412")
-        assert here.payload("trg_0002") == there.payload("trg_0002")
+        assert here.threads.get("thr_pr_412") == there.threads.get("thr_pr_412")
+        assert here.threads.get_worker("wkr_a") == there.threads.get_worker("wkr_a")
+        assert here.threads.events("thr_pr_412") == there.threads.events("thr_pr_412")
+        assert here.threads.payload("trg_0002") == there.threads.payload("trg_0002")
         assert here.recall_context("config", hops=3).text == there.recall_context("config", hops=3).text
         assert here.recall_context("").text == there.recall_context("").text
 
@@ -93,7 +95,7 @@ def test_an_agents_own_export_comes_back_without_what_is_not_its_own(kit: Any) -
     copy = kit.packs("mate", path=kit.folder / "copy.duckdb")
     written = copy.import_lines(lines[:2])
     assert written[1].notes == ("its thread thr_pr_412 is not in this store",)
-    assert copy.get_trigger("trg_0006").thread_id == ""
+    assert copy.threads.get_trigger("trg_0006").thread_id == ""
     (link,) = copy.import_lines(lines[2:])
     assert (link.created, link.notes) == (False, ("links to a record that is not in this store: left out",))
 
@@ -101,17 +103,17 @@ def test_an_agents_own_export_comes_back_without_what_is_not_its_own(kit: Any) -
 def test_names_join_what_is_there_already(kit: Any) -> None:
     """Into a store that has threads of its own: ids stay, events keep their order, numbers that are taken are new."""
     packs = kit.packs()
-    packs.create_thread("one", thread_id="thr_a")
-    names = [packs.add_trigger("thr_a", "ci", summary=f"event {n}").id for n in range(3)]
+    packs.threads.create("one", thread_id="thr_a")
+    names = [packs.threads.add_trigger("thr_a", "ci", summary=f"event {n}").id for n in range(3)]
     lines = list(packs.export_lines())
     other = kit.packs("other", path=kit.folder / "other.duckdb")
-    other.create_thread("theirs", thread_id="thr_b")
-    theirs = [other.add_trigger("thr_b", "ci", summary=f"their event {n}").id for n in range(5)]
+    other.threads.create("theirs", thread_id="thr_b")
+    theirs = [other.threads.add_trigger("thr_b", "ci", summary=f"their event {n}").id for n in range(5)]
     mine = kit.packs(path=kit.folder / "other.duckdb")
     assert [one.id for one in mine.import_lines(lines)] == ["thr_a", *names]
-    assert [one.id for one in mine.thread_events("thr_a").events] == names
-    assert [one.id for one in other.thread_events("thr_b").events] == theirs
-    assert mine.add_trigger("thr_a", "ci", summary="later").id == "trg_0009"
+    assert [one.id for one in mine.threads.events("thr_a").events] == names
+    assert [one.id for one in other.threads.events("thr_b").events] == theirs
+    assert mine.threads.add_trigger("thr_a", "ci", summary="later").id == "trg_0009"
     with pytest.raises(Conflict, match="id: thr_a stands for something else here"):
         mine.import_lines([{**lines[0], "content": "another"}])
 

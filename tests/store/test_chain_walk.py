@@ -11,12 +11,12 @@ from context_packs.store.errors import InvalidField
 def incident(kit: Any) -> ContextPacks:
     """A thread whose line says little, a worker whose report cites the event with the cause, and unrelated memories."""
     packs: ContextPacks = kit.packs()
-    packs.create_thread("Checkout incident of March", thread_id="thr_checkout")
-    packs.add_trigger("thr_checkout", "pager", trigger_id="trg_page", summary="Alarm at nine")
+    packs.threads.create("Checkout incident of March", thread_id="thr_checkout")
+    packs.threads.add_trigger("thr_checkout", "pager", trigger_id="trg_page", summary="Alarm at nine")
     log = "".join(f"step {n} finished\n" for n in range(400)) + "ConnectionReset by upstream quokka\n"
-    packs.add_trigger("thr_checkout", "ci", trigger_id="trg_log", summary="Job log attached", payload=log)
-    packs.create_worker("Analyse the alarm", ["thr_checkout"], worker_id="wkr_sre")
-    packs.report("wkr_sre", "An upstream reset its connections.", ["trg_log"])
+    packs.threads.add_trigger("thr_checkout", "ci", trigger_id="trg_log", summary="Job log attached", payload=log)
+    packs.threads.create_worker("Analyse the alarm", ["thr_checkout"], worker_id="wkr_sre")
+    packs.threads.report("wkr_sre", "An upstream reset its connections.", ["trg_log"])
     packs.remember("The bakery opens at seven.", path="town")
     return packs
 
@@ -54,17 +54,17 @@ def test_a_walk_uses_only_what_each_answer_says(kit: Any) -> None:
     """Three exact fetches from an item of a pack: its links name the worker, whose report cites the trigger."""
     packs = incident(kit)
     item = next(item for item in packs.recall_context("checkout march").items if item.type == "thread")
-    worker = packs.get_worker(next(one for one in item.links if one.startswith("wkr_")))
+    worker = packs.threads.get_worker(next(one for one in item.links if one.startswith("wkr_")))
     assert worker.report == "An upstream reset its connections."
-    trigger = packs.get_trigger(worker.cites[0])
-    assert packs.payload(trigger.id).body.endswith(b"ConnectionReset by upstream quokka\n")
+    trigger = packs.threads.get_trigger(worker.cites[0])
+    assert packs.threads.payload(trigger.id).body.endswith(b"ConnectionReset by upstream quokka\n")
 
 
 def test_items_name_the_ids_to_walk_further(kit: Any) -> None:
     """A thread names its workers and newest events, a worker its threads and what it cites, a trigger its thread; a
     memory what it was linked with, and otherwise nothing."""
     packs = incident(kit)
-    packs.link("mem:1", "trg_page", "recalls")
+    packs.threads.link("mem:1", "trg_page", "recalls")
     pack = packs.recall_context("checkout alarm job log analyse bakery", max_items=50, max_tokens=9000)
     links = {item.id: item.links for item in pack.items}
     assert links["thr_checkout"] == ["wkr_sre", "trg_log", "trg_page"]
@@ -94,23 +94,23 @@ def test_hops_stay_inside_budget_filters_and_sight(kit: Any) -> None:
 def test_hops_show_a_team_what_it_may_see(kit: Any) -> None:
     """From a team's thread a member reaches the team's worker, never the private notes that its owner linked."""
     packs = kit.packs("planner", "red")
-    packs.create_thread("Budget round", thread_id="thr_b", team_id="red")
-    packs.create_worker("Collect numbers", ["thr_b"], worker_id="wkr_b")
+    packs.threads.create("Budget round", thread_id="thr_b", team_id="red")
+    packs.threads.create_worker("Collect numbers", ["thr_b"], worker_id="wkr_b")
     packs.remember("My own salary wish.", path="private")
-    packs.link("thr_b", "mem:1", "note")
+    packs.threads.link("thr_b", "mem:1", "note")
     mine = packs.recall_context("budget round", hops=2)
     assert [item.id for item in mine.items] == ["thr_b", "mem:1", "wkr_b"]
     theirs = kit.packs("mate", "red").recall_context("budget round", hops=2)
     assert [(item.id, item.links) for item in theirs.items] == [("thr_b", ["wkr_b"]), ("wkr_b", ["thr_b"])]
-    assert kit.packs("mate", "red").get_thread("thr_b").links == ()
+    assert kit.packs("mate", "red").threads.get("thr_b").links == ()
 
 
 def test_the_order_of_a_walk_is_fixed(kit: Any) -> None:
     """The same request gives the same bytes, and a walk of fifty neighbours ends."""
     packs = kit.packs()
-    packs.create_thread("hub of the wheel", thread_id="thr_round", path="yard")
+    packs.threads.create("hub of the wheel", thread_id="thr_round", path="yard")
     for n in range(60):
-        packs.add_trigger("thr_round", "ci", summary=f"spoke number {n} of {n * 7}")
+        packs.threads.add_trigger("thr_round", "ci", summary=f"spoke number {n} of {n * 7}")
     first, second = (packs.recall_context("hub wheel", hops=3, max_items=50, max_tokens=12000) for _ in range(2))
     assert first.model_dump_json() == second.model_dump_json()
     assert [item.id for item in first.items][:3] == ["thr_round", "trg_003c", "trg_003b"]
@@ -120,8 +120,8 @@ def test_the_order_of_a_walk_is_fixed(kit: Any) -> None:
 def test_a_restore_shows_threads_not_their_events(kit: Any) -> None:
     """Open threads and running workers come as open work; events come by their thread, or where asked for by type."""
     packs = incident(kit)
-    packs.create_worker("Write the report", ["thr_checkout"], worker_id="wkr_running")
-    packs.create_thread("An old matter", thread_id="thr_old", status="closed")
+    packs.threads.create_worker("Write the report", ["thr_checkout"], worker_id="wkr_running")
+    packs.threads.create("An old matter", thread_id="thr_old", status="closed")
     reasons = {item.id: item.reason for item in packs.recall_context("").items}
     assert reasons == {
         "thr_checkout": "open", "wkr_running": "open", "wkr_sre": "recent", "thr_old": "recent", "mem:1": "recent",

@@ -41,7 +41,7 @@ def test_of_a_circle_in_an_older_export_the_newest_stands(kit: Any, count: int, 
     lines = old_ring(count)
     random.Random(count).shuffle(lines)
     written = [one for batch in ([[line] for line in lines] if apart else [lines]) for one in packs.import_lines(batch)]
-    assert (packs.count(), all(one.created for one in written)) == (count, True)
+    assert (packs.store.count(), all(one.created for one in written)) == (count, True)
     assert [row.ref for row in packs.recall("port")] == [f"mem:{count}"]
     said = {note for one in written for note in one.notes}
     if count == 1:
@@ -71,7 +71,7 @@ def test_a_circle_that_one_side_tells_is_broken_too(kit: Any, field: str, count:
     lines = ring(count, field)
     random.Random(count).shuffle(lines)
     written = [one for batch in ([[line] for line in lines] if apart else [lines]) for one in packs.import_lines(batch)]
-    assert packs.count() == count
+    assert packs.store.count() == count
     assert f"mem:{count}" in [row.ref for row in packs.recall("port")]
     note = f"records that replaced each other in a circle: mem:{count}, the newest, stands"
     assert note in written[-1].notes
@@ -88,7 +88,7 @@ def test_circles_that_hang_together_are_all_broken(kit: Any) -> None:
         for n, (by, old) in names.items()
     ]
     packs.import_lines(lines)
-    assert packs.count() == 7
+    assert packs.store.count() == 7
     assert sorted(row.ref for row in packs.recall("port")) == ["mem:2", "mem:6"]
 
 

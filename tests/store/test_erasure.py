@@ -29,17 +29,19 @@ def every_kind(packs: ContextPacks) -> list[str]:
     ).id
     packs.revise(memory, content="The vault opens with swordfish and ナマズ.", title="Again pikeperch")
     episode = packs.remember("lamprey: swordfish again?\nMika: ナマズ, never halibut.", kind="episode").id
-    thread = packs.create_thread("halibut escaped", thread_id="thr_escape").id
-    packs.update_thread(thread, summary="swordfish escaped")
-    trigger = packs.add_trigger(thread, "lamprey", payload={"log": "halibut, ナマズ"}, trigger_id="trg_escape").id
-    worker = packs.create_worker("Find the haddock", [thread], worker_id="wkr_escape").id
-    packs.report(worker, "It was the flounder.", cites=[trigger])
+    thread = packs.threads.create("halibut escaped", thread_id="thr_escape").id
+    packs.threads.update(thread, summary="swordfish escaped")
+    trigger = packs.threads.add_trigger(
+        thread, "lamprey", payload={"log": "halibut, ナマズ"}, trigger_id="trg_escape"
+    ).id
+    worker = packs.threads.create_worker("Find the haddock", [thread], worker_id="wkr_escape").id
+    packs.threads.report(worker, "It was the flounder.", cites=[trigger])
     return [memory, episode, worker, trigger, thread]
 
 
 def held(packs: ContextPacks) -> str:
     """All values of all tables as one text."""
-    with packs._store.duck.reading() as session:
+    with packs.store.duck.reading() as session:
         rows = [session.rows(f'FROM "{table}"') for (table,) in session.rows(TABLES)]
     return repr(rows) + repr(rows).encode().decode("unicode_escape", "replace")
 
@@ -119,8 +121,8 @@ def test_an_erased_record_keeps_a_tombstone(kit: Any) -> None:
 def test_the_name_of_a_deleted_thread_can_be_erased_and_is_never_given_again(kit: Any) -> None:
     """The name is in no table; who asks for it hears that it is gone, and nobody gets it again, in a copy neither."""
     packs = kit.packs()
-    packs.create_thread("Divorce", thread_id="thr_divorce_of_ann", natural_key="court/divorce")
-    packs.add_trigger("thr_divorce_of_ann", "mail", payload="x", trigger_id="trg_divorce_1")
+    packs.threads.create("Divorce", thread_id="thr_divorce_of_ann", natural_key="court/divorce")
+    packs.threads.add_trigger("thr_divorce_of_ann", "mail", payload="x", trigger_id="trg_divorce_1")
     before = list(packs.export_lines())
     packs.forget("thr_divorce_of_ann", "hard_delete", labels=True)
     packs.forget("trg_divorce_1", "hard_delete", labels=True)
@@ -132,11 +134,11 @@ def test_the_name_of_a_deleted_thread_can_be_erased_and_is_never_given_again(kit
     assert [line["id"] for line in lines] == ["thr_erased.4d8d76aa5d262429", "trg_erased.05e0a8775f611ef7"]
     for there in (packs, copy):
         with pytest.raises(Gone):
-            there.get_thread("thr_divorce_of_ann")
+            there.threads.get("thr_divorce_of_ann")
         with pytest.raises(Gone):
             there.get("trg_divorce_1")
         with pytest.raises(Conflict):
-            there.create_thread("Another", thread_id="thr_divorce_of_ann")
+            there.threads.create("Another", thread_id="thr_divorce_of_ann")
         again = there.import_lines(before)
         assert [one.notes[0][:21] for one in again] == ["forgotten earlier, le"] * 2
         assert "divorce" not in repr(list(there.export_lines())).lower()
@@ -145,30 +147,30 @@ def test_the_name_of_a_deleted_thread_can_be_erased_and_is_never_given_again(kit
 def test_an_erased_external_id_of_a_trigger_keeps_its_delivery_out(kit: Any) -> None:
     """A webhook that is delivered again does not bring back what was erased."""
     packs = kit.packs()
-    packs.create_thread("CI", thread_id="thr_ci")
-    packs.add_trigger("thr_ci", "ci", payload="secret", trigger_id="trg_a", external_id="delivery-1")
+    packs.threads.create("CI", thread_id="thr_ci")
+    packs.threads.add_trigger("thr_ci", "ci", payload="secret", trigger_id="trg_a", external_id="delivery-1")
     packs.forget("trg_a", "hard_delete", labels=True)
     with pytest.raises(Gone, match="external_id: its trigger trg_erased"):
-        packs.add_trigger("thr_ci", "ci", payload="secret", external_id="delivery-1")
+        packs.threads.add_trigger("thr_ci", "ci", payload="secret", external_id="delivery-1")
 
 
 def test_a_cursor_behind_an_event_with_an_erased_name_goes_on(kit: Any) -> None:
     """A page begins where the last one ended, whatever became of the event there."""
     packs = kit.packs()
-    packs.create_thread("CI", thread_id="thr_ci")
+    packs.threads.create("CI", thread_id="thr_ci")
     for name in ("trg_a", "trg_b"):
-        packs.add_trigger("thr_ci", "ci", payload=name, trigger_id=name)
-    cursor = packs.thread_events("thr_ci", limit=1).resume_cursor
+        packs.threads.add_trigger("thr_ci", "ci", payload=name, trigger_id=name)
+    cursor = packs.threads.events("thr_ci", limit=1).resume_cursor
     packs.forget("trg_a", "hard_delete", labels=True)
-    assert [event.id for event in packs.thread_events("thr_ci", cursor).events] == ["trg_b"]
+    assert [event.id for event in packs.threads.events("thr_ci", cursor).events] == ["trg_b"]
 
 
 def test_what_can_still_be_read_keeps_its_name(kit: Any) -> None:
     """A redacted thread is read by its id, so its name stays; its place and natural key go."""
     packs = kit.packs()
-    packs.create_thread("Divorce", thread_id="thr_case", natural_key="court/7", path="court")
+    packs.threads.create("Divorce", thread_id="thr_case", natural_key="court/7", path="court")
     packs.forget("thr_case", "redact", labels=True)
-    thread = packs.get_thread("thr_case")
+    thread = packs.threads.get("thr_case")
     assert (thread.summary, thread.natural_key, thread.path) == ("[redacted]", None, "notes")
 
 
@@ -181,10 +183,10 @@ def test_records_that_may_repeat_it_are_named(kit: Any) -> None:
     packs.remember("See mem:2.")
     packs.remember("Not about mem:21 or xmem:2, but mem:20")
     packs.remember("A note", metadata={"memory_id": "mem:2"})
-    packs.create_thread("T", thread_id="thr_t")
-    packs.add_trigger("thr_t", "ci", payload="x", trigger_id="trg_t")
-    packs.create_worker("Task", ["thr_t"], worker_id="wkr_w")
-    packs.report("wkr_w", "It is so.", cites=[ref, "trg_t"])
+    packs.threads.create("T", thread_id="thr_t")
+    packs.threads.add_trigger("thr_t", "ci", payload="x", trigger_id="trg_t")
+    packs.threads.create_worker("Task", ["thr_t"], worker_id="wkr_w")
+    packs.threads.report("wkr_w", "It is so.", cites=[ref, "trg_t"])
     packs.remember("Newer", supersedes=ref)
     packs.remember("soft mem:2")
     packs.forget("mem:8", "soft_delete")

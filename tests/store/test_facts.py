@@ -65,15 +65,15 @@ def test_a_revision_is_measured_as_it_would_stand(kit: Any) -> None:
 def test_the_chain_has_the_same_limit(kit: Any) -> None:
     """The source of a trigger is one; task and report of a worker have limits of their own and are kept whole."""
     packs = kit.packs()
-    packs.create_thread("T", thread_id="thr_t")
-    refused(lambda: packs.add_trigger("thr_t", facts(MOST + 1), payload="x"), "source")
-    packs.create_worker("t" * 40_000, ["thr_t"], worker_id="wkr_w")
-    packs.report("wkr_w", "r" * 1_000_000)
-    assert len(packs.get_worker("wkr_w").report) == 1_000_000
-    refused(lambda: packs.report("wkr_w", "r" * 1_000_001), "report")
-    refused(lambda: packs.report("wkr_w", "r", [f"mem:{n}" for n in range(1, 1002)]), "cites")
-    refused(lambda: packs.create_thread("s" * 501), "summary")
-    refused(lambda: packs.link("thr_t", "wkr_w", "r" * 65), "rel")
+    packs.threads.create("T", thread_id="thr_t")
+    refused(lambda: packs.threads.add_trigger("thr_t", facts(MOST + 1), payload="x"), "source")
+    packs.threads.create_worker("t" * 40_000, ["thr_t"], worker_id="wkr_w")
+    packs.threads.report("wkr_w", "r" * 1_000_000)
+    assert len(packs.threads.get_worker("wkr_w").report) == 1_000_000
+    refused(lambda: packs.threads.report("wkr_w", "r" * 1_000_001), "report")
+    refused(lambda: packs.threads.report("wkr_w", "r", [f"mem:{n}" for n in range(1, 1002)]), "cites")
+    refused(lambda: packs.threads.create("s" * 501), "summary")
+    refused(lambda: packs.threads.link("thr_t", "wkr_w", "r" * 65), "rel")
 
 
 def test_work_under_way_names_its_own_fields(kit: Any) -> None:
@@ -106,9 +106,9 @@ def test_a_snapshot_holds_what_it_brings_back(kit: Any) -> None:
 def test_a_source_is_told_by_a_short_name(kit: Any) -> None:
     """However long the name in it is: an event is one line."""
     packs = kit.packs()
-    packs.create_thread("T", thread_id="thr_t")
-    packs.add_trigger("thr_t", {"name": "n" * 20_000}, payload="x", trigger_id="trg_t")
-    assert packs.get_trigger("trg_t").source == "n" * 512
+    packs.threads.create("T", thread_id="thr_t")
+    packs.threads.add_trigger("thr_t", {"name": "n" * 20_000}, payload="x", trigger_id="trg_t")
+    assert packs.threads.get_trigger("trg_t").source == "n" * 512
 
 
 def test_a_conversation_has_a_limit(kit: Any) -> None:
@@ -122,7 +122,7 @@ def older(kit: Any, size: int, **fields: Any) -> ContextPacks:
     """A store of a version without the limit: a record whose source is so large."""
     packs: ContextPacks = kit.packs()
     packs.remember("The harbour opens at six.", metadata={"a": 1}, **fields)
-    with packs._store.duck.writing() as session:
+    with packs.store.duck.writing() as session:
         session.run("UPDATE records SET source = $source", {"source": json.dumps({"name": "old", **facts(size)})})
     return packs
 

@@ -76,15 +76,15 @@ def test_a_store_that_counts_beyond_fifteen_digits_is_exported_and_imported(kit:
 def test_events_of_a_store_that_counts_far_keep_their_order(kit: Any) -> None:
     """Threads and triggers are known by names: their numbers begin anew in a copy, and new events come last."""
     packs = kit.packs()
-    packs.create_thread(thread_id="thr_a", summary="a thread")
-    with packs._store.duck.writing() as session:
+    packs.threads.create(thread_id="thr_a", summary="a thread")
+    with packs.store.duck.writing() as session:
         session.run("UPDATE counters SET next_value = 1000000000000000 WHERE name = 'trigger'")
     for n in range(3):
-        packs.add_trigger(thread_id="thr_a", source="chat", payload=f"event {n}", trigger_id=f"trg_e{n}")
+        packs.threads.add_trigger(thread_id="thr_a", source="chat", payload=f"event {n}", trigger_id=f"trg_e{n}")
     copy = kit.packs(path=kit.folder / "copy.duckdb")
     copy.import_lines(packs.export_lines())
-    copy.add_trigger(thread_id="thr_a", source="chat", payload="event 3", trigger_id="trg_e3")
-    assert [one.id for one in copy.thread_events("thr_a").events] == ["trg_e0", "trg_e1", "trg_e2", "trg_e3"]
+    copy.threads.add_trigger(thread_id="thr_a", source="chat", payload="event 3", trigger_id="trg_e3")
+    assert [one.id for one in copy.threads.events("thr_a").events] == ["trg_e0", "trg_e1", "trg_e2", "trg_e3"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def fill(packs: ContextPacks) -> None:
 
 def answers(packs: ContextPacks) -> list[Any]:
     """What the candidate stage gives for all queries, with the records."""
-    return [packs._store.candidates(text, filters, packs.viewer, 20, 8) for text in QUERIES for filters in SEEN]
+    return [packs.store.candidates(text, filters, packs.viewer, 20, 8) for text in QUERIES for filters in SEEN]
 
 
 @pytest.mark.parametrize("mode", ["exclusive", "leased"])
@@ -135,13 +135,13 @@ def test_the_audit_trail_and_a_probe_forget_nothing(kit: Any) -> None:
     """Both write beside the records, twice a second under load: what is remembered of records stays."""
     with ContextPacks.open(kit.path, "planner", mode="leased", embedder="none", clock=kit.clock) as packs:
         fill(packs)
-        remembered = packs._store.duck._turns.kept
+        remembered = packs.store.duck._turns.kept
         first = packs.get("mem:1")
         version = remembered.version
         packs.audit.start()
         packs.audit.note("GET", agent_id="planner", objects=["mem:1"])
         assert packs.audit.flush()
-        packs.probe()
+        packs.store.probe()
         assert remembered.version == version
         assert packs.get("mem:1") is first
         packs.remember("One more backup.")

@@ -254,7 +254,7 @@ def test_an_endpoint_that_is_gone_is_one_line(served: Served) -> None:
         with pytest.raises(StoreUnavailable) as caught:
             gone.embed_query("soup")
         assert str(caught.value) == told
-        packs._store.embedder = gone
+        packs.store.embedder = gone
         pack = packs.recall_context("soup for supper")
         assert (pack.budget.state, pack.retrieval_plan["degraded"]) == ("degraded", ["vectors"])
 

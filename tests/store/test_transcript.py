@@ -91,10 +91,12 @@ def test_a_restore_shows_the_newest_of_a_series(kit: Any) -> None:
 def test_of_a_long_payload_faults_and_the_end_are_shown(kit: Any) -> None:
     """A line of a form that stands there a hundred times says nothing."""
     packs = kit.packs()
-    thread = packs.create_thread("Nightly import").id
+    thread = packs.threads.create("Nightly import").id
     lines = [f"[{n:04}] row {n} of the import read, 0 errors" for n in range(300)]
     lines[150] = "FAIL row 150: the customs code is missing"
-    trigger = packs.add_trigger(thread, "ci", summary="Import red", payload="\n".join([*lines, "import ends"])).id
+    trigger = packs.threads.add_trigger(
+        thread, "ci", summary="Import red", payload="\n".join([*lines, "import ends"])
+    ).id
     record = packs.get(trigger)
     few = matters(record)
     assert few is not None

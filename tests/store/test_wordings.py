@@ -180,7 +180,9 @@ def test_a_log_of_short_lines_is_not_poured_in(kit: Any) -> None:
     """Lines that stand together in a passage and differ in numbers alone say nothing, also at the end."""
     packs = kit.packs()
     text = "\n".join(f"弁{n} 開閉 良好" for n in range(400)) + "\n散水 異常: 弁7の線が切れた\n" + "終わり\n"
-    record = packs.get(packs.add_trigger(packs.create_thread("散水").id, "ci", summary="散水の警報", payload=text).id)
+    record = packs.get(
+        packs.threads.add_trigger(packs.threads.create("散水").id, "ci", summary="散水の警報", payload=text).id
+    )
     told = matters(record)
     assert told is not None and len(record.passages) > 12
     shown = "".join(record.content[record.passages[n].start : record.passages[n].end] for n in told)

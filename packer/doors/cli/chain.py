@@ -25,9 +25,9 @@ def thread(state: Globals, /, thread_id: str, events: bool, cursor: str | None, 
 
     with state.open() as packs:
         if events or cursor is not None:
-            document = events_document(packs.thread_events(thread_id, cursor, limit))
+            document = events_document(packs.threads.events(thread_id, cursor, limit))
         else:
-            document = thread_document(packs.get_thread(thread_id))
+            document = thread_document(packs.threads.get(thread_id))
     if state.json:
         say_json(document)
     elif "events" not in document:
@@ -50,7 +50,7 @@ def worker(state: Globals, /, worker_id: str) -> None:
     from ..forms.chain import worker_document
 
     with state.open() as packs:
-        document = worker_document(packs.get_worker(worker_id))
+        document = worker_document(packs.threads.get_worker(worker_id))
     if state.json:
         say_json(document)
         return
@@ -71,9 +71,9 @@ def trigger(state: Globals, /, trigger_id: str, whole: bool) -> None:
 
     with state.open() as packs:
         if whole:
-            _print_payload(state, packs.payload(trigger_id))
+            _print_payload(state, packs.threads.payload(trigger_id))
             return
-        document = trigger_document(packs.get_trigger(trigger_id))
+        document = trigger_document(packs.threads.get_trigger(trigger_id))
     if state.json:
         say_json(document)
         return

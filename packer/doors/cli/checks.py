@@ -45,7 +45,7 @@ def examine(
     look.at("templates", _templates)
     try:
         packs = open_packs()
-        there = packs.exists()
+        there = packs.store.exists()
     except ContextPacksError as error:
         look.failed("store", error)
         return look.findings, look.worst
@@ -60,7 +60,7 @@ def examine(
             look.at("analysis", lambda: _analysis(packs))
             look.at("erasures", lambda: _erasures(packs))
         if full and there:
-            look.all(lambda: packs.check(full))
+            look.all(lambda: packs.store.check(full))
     return look.findings, look.worst
 
 
@@ -124,7 +124,7 @@ def _store(packs: ContextPacks) -> str:
 
 
 def _write(packs: ContextPacks) -> str:
-    packs.probe()
+    packs.store.probe()
     return "the store takes writes"
 
 

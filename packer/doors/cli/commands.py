@@ -292,7 +292,7 @@ def forget(state: Globals, /, ref: str, mode: str, labels: bool, later: bool) ->
 
     fault: ContextPacksError | None = None
     with state.open() as packs:
-        packs.count()  # where there is no store there is nothing to forget, and none is made
+        packs.store.count()  # where there is no store there is nothing to forget, and none is made
         done = packs.forget(ref, mode, labels=labels)
         if done.erased == "after compact" and not later:
             try:

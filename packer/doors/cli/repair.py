@@ -43,7 +43,7 @@ def backup(state: Globals, /, file: str, force: bool) -> None:
     if not file.strip():
         raise InvalidField("file: is blank: name the file to write", field="file")
     with state.open() as packs, progress("verifying", state, "blocks") as advance:
-        saved = packs.backup(as_path(file), force=force, progress=advance)
+        saved = packs.store.backup(as_path(file), force=force, progress=advance)
     if state.json:
         say_json({"bytes": saved.bytes, "records": saved.records})
     else:
@@ -53,7 +53,7 @@ def backup(state: Globals, /, file: str, force: bool) -> None:
 def compacted(state: Globals, packs: ContextPacks) -> Compacted:
     """Write an open store anew, with progress on stderr."""
     with progress("compacting", state) as advance:
-        return packs.compact(by_part(advance))
+        return packs.store.compact(by_part(advance))
 
 
 @click.command(cls=Command)
@@ -79,7 +79,7 @@ def reindex(state: Globals, /) -> None:
     Others wait meanwhile. Vectors of records that are divided otherwise now are pending again: `embed` makes them.
     """
     with state.open() as packs, progress("indexing", state) as advance:
-        done = packs.reindex(by_part(advance))
+        done = packs.store.reindex(by_part(advance))
     if state.json:
         say_json({"before": done.before, "after": done.after})
     else:

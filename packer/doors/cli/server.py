@@ -78,7 +78,7 @@ def create(state: Globals, /, scopes: str, expires: str | None, days: int | None
     end = datetime.now(UTC) + timedelta(days=days) if days is not None else expires
     wanted = [scope.strip() for scope in scopes.split(",")]
     with state.open() as packs:
-        issued = packs.create_token(state.agent, wanted, expires_at=end, **fields)
+        issued = packs.tokens.create(state.agent, wanted, expires_at=end, **fields)
     if state.json:
         say_json({"token": issued.secret, **token_document(issued.token)})
         return
@@ -92,8 +92,8 @@ def create(state: Globals, /, scopes: str, expires: str | None, days: int | None
 def list_(state: Globals, /) -> None:
     """Print all credentials of the store, revoked and expired ones too, without their secrets."""
     with state.open() as packs:
-        packs.count()  # where there is no store that is told, and not that it has no credentials
-        tokens = packs.tokens()
+        packs.store.count()  # where there is no store that is told, and not that it has no credentials
+        tokens = packs.tokens.list()
     if state.json:
         say_json({"tokens": [token_document(one) for one in tokens]})
         return
@@ -107,8 +107,8 @@ def list_(state: Globals, /) -> None:
 def revoke(state: Globals, /, id: str) -> None:
     """Let the credential ID in no more; a running server knows within a second."""
     with state.open() as packs:
-        packs.count()  # where there is no store there is nothing to revoke, and none is made
-        revoked = packs.revoke_token(id)
+        packs.store.count()  # where there is no store there is nothing to revoke, and none is made
+        revoked = packs.tokens.revoke(id)
     if state.json:
         say_json(token_document(revoked))
         return

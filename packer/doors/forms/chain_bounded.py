@@ -37,11 +37,11 @@ def chain_within(packs: ContextPacks, one: str, part: str | None, cursor: str | 
     if part == "payload":
         return _payload(packs, one, cursor, max_tokens)
     document = (
-        thread_document(packs.get_thread(one))
+        thread_document(packs.threads.get(one))
         if kind == "thread"
-        else worker_document(packs.get_worker(one))
+        else worker_document(packs.threads.get_worker(one))
         if kind == "worker"
-        else trigger_document(packs.get_trigger(one))
+        else trigger_document(packs.threads.get_trigger(one))
     )
     return _shortened(document, packs.count_tokens, max_tokens)
 
@@ -50,7 +50,7 @@ def _events(packs: ContextPacks, one: str, cursor: str | None, most: int) -> Doc
     """As many events as fit, at least one; the cursors stand behind the last of them."""
     limit = PAGE
     while True:
-        page = packs.thread_events(one, cursor, limit)
+        page = packs.threads.events(one, cursor, limit)
         document = events_document(page)
         cost = cost_of(document, packs.count_tokens)
         if cost <= most or not page.events:
@@ -68,7 +68,7 @@ def _payload(packs: ContextPacks, one: str, cursor: str | None, most: int) -> Do
         raise InvalidField("cursor: is not one of a payload: give next_cursor as it came", field="cursor")
     start, length = int(cursor or 0), 6 * most
     while True:
-        payload = packs.payload(one, start, start + length)
+        payload = packs.threads.payload(one, start, start + length)
         body = payload.body
         if start + len(body) < payload.size:
             body = _whole_characters(body)

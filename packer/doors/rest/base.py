@@ -115,14 +115,14 @@ class Gate:
         return caller
 
     async def _holder(self, secret: str) -> Caller:
-        grant = await self._ask(partial(self.packs.authenticate, secret))
+        grant = await self._ask(partial(self.packs.tokens.authenticate, secret))
         if grant is None:
             raise Unauthorized("credential: it is unknown, expired or revoked")
         packs = self.packs.seen_by(grant.viewer)
         return Caller(packs, grant.scopes, grant.profile or self.profile, grant.token_id)
 
     async def _stranger(self, request: Request) -> Caller:
-        if not (self.local and request.scope.get(NAMES_LOOPBACK)) or await self._ask(self.packs.has_tokens):
+        if not (self.local and request.scope.get(NAMES_LOOPBACK)) or await self._ask(self.packs.tokens.has_any):
             raise Unauthorized("credential: give a token as X-API-Key or Authorization: Bearer")
         agent = _provenance(request, AGENT_HEADER)
         packs = self.packs
@@ -132,7 +132,7 @@ class Gate:
 
     async def _ask(self, question: Callable[[], T]) -> T:
         """The store's answer, in a thread where it has to be read."""
-        return question() if self.packs.knows_tokens() else await run_sync(question)
+        return question() if self.packs.tokens.fresh else await run_sync(question)
 
 
 def credential(headers: Mapping[str, str]) -> str | None:

@@ -86,7 +86,7 @@ def _serve(
             raise InvalidField(message, field="allow_host")
     local = is_loopback(host)
     with open_packs() as packs:
-        open_to_all = not packs.has_live_tokens()  # read first: a store that can not be used ends the start
+        open_to_all = not packs.tokens.has_live()  # read first: a store that can not be used ends the start
         if not local and open_to_all:
             raise InvalidField(
                 f"host: {ascii(host)[1:-1][:60]} can be reached from other machines: make a credential first "

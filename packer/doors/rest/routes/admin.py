@@ -51,7 +51,7 @@ class Health:
     async def error(self) -> ContextPacksError | None:
         """Why a write would fail now, or None."""
         async with self._lock:
-            place = self._packs.place()
+            place = self._packs.store.place()
             if time.monotonic() >= self._until or place != self._place:
                 self._place = place
                 self._error = await self._tried()
@@ -70,7 +70,7 @@ class Health:
 
     def _probe(self) -> ContextPacksError | None:
         try:
-            self._packs.probe()
+            self._packs.store.probe()
         except ContextPacksError as error:
             return error
         return None
@@ -90,7 +90,7 @@ async def health(request: Request) -> Response:
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 def metrics(request: Request, caller: Administers) -> Response:
     """Counts and times of requests in the text form of Prometheus."""
-    text = request.app.state.metrics.text(VERSION, caller.packs.count())
+    text = request.app.state.metrics.text(VERSION, caller.packs.store.count())
     return Response(text, media_type="text/plain; version=0.0.4")
 
 

@@ -90,16 +90,16 @@ def _fields(body: Body) -> dict[str, Any]:
 def create_thread(body: ThreadPost, caller: Writes) -> Response:
     """Begin a thread. The same natural key answers with the thread that has it."""
     assert_place(caller, _fields(body))
-    written = caller.packs.create_thread(**_fields(body))
+    written = caller.packs.threads.create(**_fields(body))
     caller.touch(written.id)
-    document = thread_document(caller.packs.get_thread(written.id))
+    document = thread_document(caller.packs.threads.get(written.id))
     return _written(caller, written, document, "threads", "summary")
 
 
 @router.get("/threads", response_model=ThreadsOut, responses=_CURSOR)
 def list_threads(caller: Reads, status: str | None = None, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """The index to start from: threads by one line each, newest first; `status` is exact, `%` means all."""
-    page = caller.packs.threads(None if status in ("", "%") else status, cursor, limit)
+    page = caller.packs.threads.list(None if status in ("", "%") else status, cursor, limit)
     caller.touch(*(one.id for one in page.threads))
     return answer(threads_document(page))
 
@@ -108,22 +108,22 @@ def list_threads(caller: Reads, status: str | None = None, cursor: Cursor = None
 def read_thread(request: Request, id: str, caller: Reads) -> Response:
     """A thread with its workers, and how many events it has."""
     caller.touch(id)
-    return exact(request, thread_document(caller.packs.get_thread(id)))
+    return exact(request, thread_document(caller.packs.threads.get(id)))
 
 
 @router.patch("/threads/{id}", response_model=ThreadOut)
 def update_thread(id: str, body: ThreadPatch, caller: Writes) -> Response:
     """Another summary or status; what is not given stays."""
     caller.touch(id)
-    caller.packs.update_thread(id, **_fields(body))
-    return answer(_told(caller, thread_document(caller.packs.get_thread(id))))
+    caller.packs.threads.update(id, **_fields(body))
+    return answer(_told(caller, thread_document(caller.packs.threads.get(id))))
 
 
 @router.get("/threads/{id}/events", response_model=EventsOut, responses=_CURSOR)
 def read_events(id: str, caller: Reads, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """The events of a thread in the order in which they arrived, every one once. `next_cursor` null is the only end;
     `resume_cursor` gives, later, what has arrived since."""
-    page = caller.packs.thread_events(id, cursor, limit)
+    page = caller.packs.threads.events(id, cursor, limit)
     caller.touch(id, *(one.id for one in page.events))
     return answer(events_document(page))
 
@@ -134,9 +134,9 @@ def read_events(id: str, caller: Reads, cursor: Cursor = None, limit: Limit = 50
 @router.post("/triggers", status_code=201, response_model=TriggerOut, responses=_made(TriggerOut, "trigger"))
 def add_trigger(body: TriggerPost, caller: Writes) -> Response:
     """Keep an event. The same external id answers with the trigger that has it."""
-    written = caller.packs.add_trigger(**_fields(body))
+    written = caller.packs.threads.add_trigger(**_fields(body))
     caller.touch(written.id)
-    document = trigger_document(caller.packs.get_trigger(written.id))
+    document = trigger_document(caller.packs.threads.get_trigger(written.id))
     return _written(caller, written, document, "triggers", "summary", "payload", "spilled")
 
 
@@ -144,7 +144,7 @@ def add_trigger(body: TriggerPost, caller: Writes) -> Response:
 def read_trigger(request: Request, id: str, caller: Reads) -> Response:
     """A trigger, inline: its line, what stands beside it, and its payload or where to get that."""
     caller.touch(id)
-    return exact(request, trigger_document(caller.packs.get_trigger(id)))
+    return exact(request, trigger_document(caller.packs.threads.get_trigger(id)))
 
 
 @router.get("/triggers/{id}/payload", response_class=Response, responses={**_RANGES, **_EXACT})
@@ -157,7 +157,7 @@ def read_payload(
 ) -> Response:
     """The bytes as received, or one range of them."""
     caller.touch(id)
-    payload = caller.packs.payload(id)
+    payload = caller.packs.threads.payload(id)
     told = tagged(request, payload.body, payload.media_type)
     told.headers.update({"Accept-Ranges": "bytes", **_INERT})
     asked = None if told.status_code == 304 or whole_after_all(if_range, told.headers["ETag"]) else range
@@ -180,9 +180,9 @@ def read_payload(
 @router.post("/workers", status_code=201, response_model=WorkerOut, responses=_made(WorkerOut, "worker"))
 def create_worker(body: WorkerPost, caller: Writes) -> Response:
     """Begin the work of an isolated session on a task."""
-    written = caller.packs.create_worker(**_fields(body))
+    written = caller.packs.threads.create_worker(**_fields(body))
     caller.touch(written.id)
-    document = worker_document(caller.packs.get_worker(written.id))
+    document = worker_document(caller.packs.threads.get_worker(written.id))
     return _written(caller, written, document, "workers", "task", "threads")
 
 
@@ -190,7 +190,7 @@ def create_worker(body: WorkerPost, caller: Writes) -> Response:
 def read_worker(request: Request, id: str, caller: Reads) -> Response:
     """A worker with its task, its report and what that cites."""
     caller.touch(id)
-    return exact(request, worker_document(caller.packs.get_worker(id)))
+    return exact(request, worker_document(caller.packs.threads.get_worker(id)))
 
 
 @router.post(
@@ -199,8 +199,8 @@ def read_worker(request: Request, id: str, caller: Reads) -> Response:
 def report(id: str, body: ReportPost, caller: Writes) -> Response:
     """What a worker found, with the ids that it rests on. The same report again answers 200 and changes nothing."""
     caller.touch(id, *body.cites)
-    written = caller.packs.report(id, body.report, body.cites)
-    return _written(caller, written, worker_document(caller.packs.get_worker(id)), "workers", "report", "cites")
+    written = caller.packs.threads.report(id, body.report, body.cites)
+    return _written(caller, written, worker_document(caller.packs.threads.get_worker(id)), "workers", "report", "cites")
 
 
 # ---- links
@@ -210,5 +210,5 @@ def report(id: str, body: ReportPost, caller: Writes) -> Response:
 def link(body: LinkPost, caller: Writes) -> Response:
     """Link two records that the caller sees."""
     caller.touch(body.from_id, body.to_id)
-    made = caller.packs.link(body.from_id, body.to_id, body.rel)
+    made = caller.packs.threads.link(body.from_id, body.to_id, body.rel)
     return answer(link_document(made), 201 if made.created else 200)

@@ -109,7 +109,7 @@ def _keep(caller: Caller, event: str | None, delivery: str | None, body: bytes, 
         return answer({"status": "pong"})
     packs = caller.packs
     thread = _thread(packs, read.thread)
-    written = packs.add_trigger(
+    written = packs.threads.add_trigger(
         thread,
         read.source,
         summary=read.summary,
@@ -120,7 +120,7 @@ def _keep(caller: Caller, event: str | None, delivery: str | None, body: bytes, 
     )
     if written.created:
         _move(packs, thread, read.thread)
-    trigger = packs.get_trigger(written.id)
+    trigger = packs.threads.get_trigger(written.id)
     caller.touch(trigger.thread_id, written.id)
     told = trigger_document(trigger)
     if READ not in caller.scopes:
@@ -136,16 +136,16 @@ def _thread(packs: ContextPacks, thread: ThreadOf) -> str:
     fields: dict[str, Any] = {"natural_key": thread.natural_key, "status": thread.status, "path": thread.path}
     for name in readable:
         try:
-            return packs.create_thread(thread.summary, thread_id=name, **fields).id
+            return packs.threads.create(thread.summary, thread_id=name, **fields).id
         except Conflict:
             continue  # it stands for something else: the next one says more
-    return packs.create_thread(thread.summary, thread_id=last, **fields).id
+    return packs.threads.create(thread.summary, thread_id=last, **fields).id
 
 
 def _move(packs: ContextPacks, id: str, thread: ThreadOf) -> None:
     """Bring a thread up to what a new delivery says of it."""
-    there = packs.get_thread(id)
+    there = packs.threads.get(id)
     summary = thread.summary if thread.titled and there.summary != thread.summary else None
     status = thread.status if thread.moves and there.status != thread.status else None
     if summary is not None or status is not None:
-        packs.update_thread(id, summary=summary, status=status)
+        packs.threads.update(id, summary=summary, status=status)
