@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .maintenance.check import Finding
     from .maintenance.compact import Compacted
     from .memory.erasure import Forgotten
-    from .search import vectors
+    from .search.meaning import nearness
 
 
 class DuckStore:
@@ -168,13 +168,13 @@ class DuckStore:
             postings.merge_step(session)
         return written
 
-    def embed_pending(self, batch: int = 256) -> Iterator[int]:
+    def embed_pending(self, batch: int = 64, workers: int = 1) -> Iterator[int]:
         """Vectors for all live passages that lack one, everybody's; yields how many were made after each batch of at
-        most `batch`, which is kept. Nothing to do without an embedder. See vectors.embed_pending for what it raises."""
+        most `batch` texts, which is kept. Nothing to do without an embedder. See making.embed_pending for the rest."""
         if self.embedder is not None:
-            from .search import vectors
+            from .search.meaning import making
 
-            yield from vectors.embed_pending(self.duck, self.embedder, self.clock, batch)
+            yield from making.embed_pending(self.duck, self.embedder, self.clock, batch, workers)
 
     # -- reads -----------------------------------------------------------------------------------------------------
 
@@ -205,16 +205,16 @@ class DuckStore:
                 question=question,
             )
 
-    def _question(self, text: str) -> vectors.Question | None:
+    def _question(self, text: str) -> nearness.Question | None:
         """The query as a vector, made while the file is not held; None where there is nothing to compare it with."""
         if self.embedder is None:
             return None
-        from .search import vectors
+        from .search.meaning import nearness, stored
 
         if not self._dimensions:
             with self.duck.reading() as session:
-                self._dimensions = vectors.dimensions_of(session, self.embedder.name)
-        return vectors.ask(self.embedder, text, self._dimensions) if self._dimensions else None
+                self._dimensions = stored.dimensions_of(session, self.embedder.name)
+        return nearness.ask(self.embedder, text, self._dimensions) if self._dimensions else None
 
     def restore(
         self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0
@@ -270,7 +270,7 @@ class DuckStore:
         `erasures_waiting` counts erasures whose bytes are in the file until it is compacted; `reindex_due` says that an
         older version analysed the texts, so that words of some languages are found only after `reindex`."""
         from .memory import erasure
-        from .search import vectors
+        from .search.meaning import making
         from .text import analyzer
 
         with self.duck.reading() as session:
@@ -280,7 +280,7 @@ class DuckStore:
                 "erasures_waiting": erasure.waiting(session),
                 "reindex_due": session.value("SELECT value FROM meta WHERE name = 'analyzer'") != analyzer.VERSION,
                 "embedder": name,
-                "pending": vectors.pending(session, name, self.clock()) if name is not None else 0,
+                "pending": making.pending(session, name, self.clock()) if name is not None else 0,
             }
 
     def exists(self) -> bool:

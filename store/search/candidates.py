@@ -35,7 +35,7 @@ from .ranking.worth import hits_of
 from .transcript import shown_first, talk_first
 
 if TYPE_CHECKING:
-    from . import vectors
+    from .meaning import nearness
 
 MAX_QUERY_CHARS = 20_000
 MAX_QUERY_TERMS = 256  # of a query; what stands behind them is not searched
@@ -59,7 +59,7 @@ def search(
     known: Sequence[str] = (),
     hops: int = 0,
     scoring: Scoring = DEFAULT_SCORING,
-    question: vectors.Question | None = None,
+    question: nearness.Question | None = None,
 ) -> Candidates:
     """Records that bear on `text`, at most `depth`, best first, near-duplicates folded; the first `take` come whole.
 
@@ -101,7 +101,7 @@ def _matching(
     known: Sequence[str],
     hops: int,
     scoring: Scoring,
-    question: vectors.Question | None,
+    question: nearness.Question | None,
 ) -> Candidates:
     """Records that bear on the words and the meaning of a query."""
     words = asked.words[:MAX_QUERY_TERMS]
@@ -115,15 +115,15 @@ def _matching(
     found = narrowed(found, verdict.words)
     near = None
     if question:
-        from . import vectors  # only with an embedder: a short command does without
+        from .meaning import fusing, nearness  # only with an embedder: a short command does without
 
-        near = vectors.arm(session, question, where, depth, plan)
+        near = nearness.arm(session, question, where, depth, plan)
     if not (found.slot < len(words)).any() and (near is None or not len(near.vids)):
         return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
     first = score(found, scoring)
     top = best_of(first.rough, depth)
     if near:
-        first, top = vectors.widen(first, top, near)
+        first, top = fusing.widen(first, top, near)
     vids = first.vids[top]
     details = details_of(vids)
     sizes = details["passages"].astype(np.int64)
@@ -133,7 +133,7 @@ def _matching(
     if asked.decision:
         keep = of_kind(found, vids, keep)
     if near:
-        ranked, keep = vectors.fuse(ranked, keep, vids, sizes, near)
+        ranked, keep = fusing.fuse(ranked, keep, vids, sizes, near)
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold

@@ -2,7 +2,7 @@
 -- order. Versions that are replaced, forgotten or expired need none.
 WITH done AS (
     SELECT vid, sum(count)::BIGINT AS passages FROM vectors
-    WHERE model = $model
+    WHERE model = $model AND spans IS NOT NULL
       AND vid IN (SELECT unnest($vids::BIGINT[])) -- if some
     GROUP BY vid
 )

@@ -1,2 +1,2 @@
--- Whole texts of versions and where their passages end.
-SELECT vid, title, content, bounds FROM records WHERE vid IN (SELECT unnest($vids::BIGINT[]))
+-- Whole texts of versions, where their passages end and who says them.
+SELECT vid, title, content, bounds, speakers FROM records WHERE vid IN (SELECT unnest($vids::BIGINT[]))

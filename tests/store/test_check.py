@@ -80,7 +80,7 @@ def test_one_wrong_bit_is_named_with_its_block_and_columns(kit: Any, flipped: An
         ("INSERT INTO records FROM records WHERE key = 16", "records", "two rows with one number: 1"),
         ("UPDATE payloads SET size = size + 1", "payloads", "another size than is said: 1"),
         ("INSERT INTO links VALUES (16, 99999, 'about', 0, 'planner', now()::TIMESTAMP)", "links", "not there: 1"),
-        ("INSERT INTO vectors VALUES (999999, 1, 'm', 1, 'abc'::BLOB)", "vectors", "rows of no version: 1"),
+        ("INSERT INTO vectors VALUES (999999, 1, 'm', 1, 'abc'::BLOB, NULL)", "vectors", "rows of no version: 1"),
     ],
 )
 def test_what_does_not_agree_is_a_finding(kit: Any, sql: str, what: str, detail: str) -> None:

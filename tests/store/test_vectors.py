@@ -15,8 +15,10 @@ from context_packs.packer import ContextPacks
 from context_packs.store.duckstore import DuckStore
 from context_packs.store.errors import InvalidField, StoreUnavailable
 from context_packs.store.memory import reads
-from context_packs.store.search import embedders, vectors
+from context_packs.store.search import embedders
 from context_packs.store.search.embedders import HashEmbedder, Vectors
+from context_packs.store.search.meaning import making, nearness
+from context_packs.store.search.meaning import stored as kept
 from context_packs.store.values import Candidates, Filters, Viewer
 
 MEANINGS = {
@@ -85,7 +87,7 @@ def meaning(kit: Any, **options: Any) -> DuckStore:
     return store
 
 
-def embed(store: DuckStore, batch: int = vectors.BATCH) -> int:
+def embed(store: DuckStore, batch: int = making.BATCH) -> int:
     return sum(store.embed_pending(batch))
 
 
@@ -170,16 +172,16 @@ def test_words_and_meaning_together_stand_before_either_alone(kit: Any) -> None:
     assert sorted(found[1:]) == ["mem:1", "mem:2"]
 
 
-def test_the_passage_that_means_it_comes_first_in_a_long_record(kit: Any) -> None:
-    """Of a record without a word of the query the first step is the passage that stands out."""
+def test_the_passages_that_mean_it_come_first_in_a_long_record(kit: Any) -> None:
+    """Of a record without a word of the query the first steps are the short group of passages that stands out."""
     store = meaning(kit)
     plain = [f"Sentence number {n} is about nothing in particular." for n in range(40)]
     kit.write(store, " ".join([*plain[:25], "The truck was patched.", *plain[25:]]), kind="episode")
     embed(store)
     found = candidates(kit, store, "fix my automobile")
     assert [item.id for item in found.items] == ["ep:1"]
-    span = found.records["ep:1"].passages[found.hits[0].ordinal]
-    assert found.records["ep:1"].content[span.start : span.end].strip() == "The truck was patched."
+    first = [found.records["ep:1"].passages[hit.ordinal] for hit in found.hits[:8]]
+    assert "The truck was patched." in {found.records["ep:1"].content[span.start : span.end].strip() for span in first}
 
 
 def test_a_title_is_part_of_what_a_passage_means(kit: Any) -> None:
@@ -304,8 +306,9 @@ def test_only_what_is_missing_is_made(kit: Any) -> None:
 def test_breaking_off_loses_nothing_that_was_reported(kit: Any, batch: int) -> None:
     """Each batch is kept when it is reported; what comes later goes on there, also inside a long record."""
     store = meaning(kit)
-    kit.write(store, " ".join(f"Sentence {n} tells of a trip." for n in range(60)), kind="episode")
-    kit.write(store, "Soup. Bread.")
+    rest = "and it says so at such length that nobody would ever want to hear another one beside it, which is the aim"
+    kit.write(store, " ".join(f"Sentence {n} tells of a trip, {rest}." for n in range(60)), kind="episode")
+    kit.write(store, "Soup.")
     whole = store.stats(kit.me)["pending"]
     running = store.embed_pending(batch)
     first = next(running)
@@ -365,7 +368,7 @@ def test_shared_stores_see_each_other_s_vectors(kit: Any) -> None:
 
 
 def test_blank_passages_have_no_vector_and_do_not_count(kit: Any) -> None:
-    """The model never sees a blank text, and the passages compared are those that say something."""
+    """The model never sees a blank text. A short blank passage shares the vector of what stands beside it."""
     store = meaning(kit)
     kit.write(store, "Soup." + "\n" * 5000 + "The bread is on the table.")
     passages = store.stats(kit.me)["passages"]
@@ -374,7 +377,8 @@ def test_blank_passages_have_no_vector_and_do_not_count(kit: Any) -> None:
     assert blank > 0
     assert embed(store) == passages
     assert embed(store) == 0
-    assert candidates(kit, store, "bread").plan["vectors"]["passages"] == passages - blank
+    assert (passages, blank) == (17, 15)
+    assert candidates(kit, store, "bread").plan["vectors"]["passages"] == 3
 
 
 @pytest.mark.parametrize("text", ["語" * 50_000, "a" * 500_000, "x\x00y 👩‍👩‍👧 e\u0301", "<|endoftext|>", "ก" * 5000])
@@ -438,6 +442,37 @@ def test_a_restore_asks_no_model(kit: Any) -> None:
     embed(store)
     assert len(store.restore(Filters(), kit.me, 100, 50).items) == 4
     assert model.asked == []
+
+
+def test_vectors_of_single_passages_answer_until_those_of_units_stand(kit: Any) -> None:
+    """A store that an older version embedded is found by its vectors; made anew, the old ones go."""
+    store = meaning(kit)
+    kit.write(store, "The voyage took us through three ports.\n\nThe soup was served in small cups.")
+    embed(store)
+    model = Concepts()
+    singles = kept.pack(model.embed_passages(["The voyage took us through three ports.", "Soup was served."]))
+    with store.duck.writing() as session:
+        session.run("DELETE FROM vectors WHERE vid > 0")
+        vid = session.value("SELECT vid FROM records")
+        kept.insert(session, "concepts", [kept.Row(vid, vid + 1, None, singles)])
+    assert store.stats(kit.me)["pending"] == 2
+    assert kit.find(store, "our trip") == ["mem:1"]
+    assert embed(store) == 2
+    with store.duck.reading() as session:
+        assert session.rows("SELECT count, spans FROM vectors WHERE vid > 0") == [(2, [2])]
+
+
+def test_what_was_begun_under_other_rules_begins_anew(kit: Any) -> None:
+    """Vectors that end inside a unit of today do not stay for good."""
+    store = meaning(kit)
+    kit.write(
+        store, "The voyage took us through three ports.\n\nThe soup was served in small cups.\n\nThe bread was old."
+    )
+    embed(store)
+    with store.duck.writing() as session:
+        session.run("UPDATE vectors SET count = 2, spans = [2] WHERE vid > 0")
+    assert embed(store) == 3
+    assert stored(store) == {1: 3}
 
 
 # ---- failures
@@ -577,8 +612,8 @@ floats = st.floats(-1, 1, width=32)
 @given(arrays.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 40)), elements=floats))
 def test_stored_vectors_are_what_was_stored(given: Vectors) -> None:
     """One byte a number: no number is off by more than half a step of the largest."""
-    made = vectors.unit(given, *given.shape)
-    stored = vectors.pack(made)
+    made = kept.unit(given, *given.shape)
+    stored = kept.pack(made)
     assert stored.dtype.itemsize == given.shape[1] + 4
     back = stored["units"].astype(np.float32) * stored["scale"][:, None]
     assert (np.abs(back - made) <= np.abs(made).max(axis=1, keepdims=True) / 127 * 0.501).all()
@@ -592,15 +627,15 @@ def test_a_cosine_is_within_half_a_hundredth(kit: Any) -> None:
     for text in texts:
         kit.write(store, text)
     embed(store)
-    question = vectors.ask(model, "soup on server 3", 64)
+    question = nearness.ask(model, "soup on server 3", 64)
     assert question.vector is not None
     with store.duck.reading() as session:
         where = reads.choice(kit.me, kit.clock.now, Filters())
-        vid, pas, cosine = vectors._similarities(session, question, where)
+        vid, pas, _, cosine = nearness._similarities(session, question, where)
     own = np.argsort(pas[vid > 0])
     expected = model.embed_passages(texts) @ question.vector
     assert np.abs(cosine[vid > 0][own] - expected).max() < 0.005
-    assert (vid == 0).sum() == len(vectors.BACKGROUND)
+    assert (vid == 0).sum() == len(kept.BACKGROUND)
 
 
 @example(np.array([1.1754944e-38], dtype=np.float32))
@@ -608,8 +643,8 @@ def test_a_cosine_is_within_half_a_hundredth(kit: Any) -> None:
 @given(arrays.arrays(np.float32, st.integers(1, 3072), elements=floats))
 def test_dot_products_are_exact(given: Vectors) -> None:
     """Whole numbers small enough that float32 holds every sum with int8, and a question that is off by little."""
-    vector = vectors.unit(given[None], 1, len(given))[0]
-    asked, steps = vectors.integers(vector)
+    vector = kept.unit(given[None], 1, len(given))[0]
+    asked, steps = kept.integers(vector)
     assert np.array_equal(asked, np.rint(asked))
     assert np.abs(asked).sum(dtype=np.float64) * 127 < 2**24
     assert np.abs(asked / steps - vector).max() <= 0.51 / steps
@@ -618,11 +653,11 @@ def test_dot_products_are_exact(given: Vectors) -> None:
 @pytest.mark.parametrize(("count", "best"), [(1, 0.0), (100, 3.03), (1600, 3.84), (500_000, 5.12)])
 def test_the_best_of_more_unrelated_passages_stands_higher(count: int, best: float) -> None:
     """The floor rises with the number of passages compared, slowly."""
-    assert round(vectors.expected_best(count), 2) == best
+    assert round(kept.expected_best(count), 2) == best
 
 
 def test_standard_scores() -> None:
     """Mean 0 and deviation 1; nothing stands out where all are equal."""
-    assert vectors.standard(np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
-    assert vectors.standard(np.full(3, 0.7)).tolist() == [0.0, 0.0, 0.0]
-    assert vectors.standard(np.zeros(0)).tolist() == []
+    assert kept.standard(np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
+    assert kept.standard(np.full(3, 0.7)).tolist() == [0.0, 0.0, 0.0]
+    assert kept.standard(np.zeros(0)).tolist() == []
