@@ -384,6 +384,31 @@ EVENTS = st.sampled_from(
 )
 
 
+@pytest.mark.parametrize(
+    ("event", "action", "line"),
+    [
+        ("push", "", "mika pushed to a branch"),
+        ("pull_request", "labeled", "mika labeled a pull request"),
+        ("issues", "opened", "mika opened an issue"),
+        ("issue_comment", "created", "mika commented on an issue"),
+        ("pull_request_review", "submitted", "mika reviewed a pull request"),
+        ("pull_request_review_comment", "created", "mika commented on a pull request"),
+        ("commit_comment", "created", "mika commented on a commit"),
+        ("check_run", "completed", "check changed on a commit"),
+        ("check_suite", "completed", "check suite changed on a commit"),
+        ("workflow_run", "completed", "workflow changed on a commit"),
+        ("release", "published", "mika published a release"),
+        ("create", "", "mika created a branch"),
+        ("fork", "", "mika forked the repository"),
+        ("discussion", "created", "mika created a discussion"),
+    ],
+)
+def test_what_a_body_does_not_name_is_told_by_its_kind(event: str, action: str, line: str) -> None:
+    """Missing fields leave no empty brackets, no half sentence, and no other thing than the event is about."""
+    body = {"sender": SENDER, "action": action} if action else {"sender": SENDER}
+    assert read_delivery(event, "1", body).summary == line
+
+
 @given(event=EVENTS, body=st.dictionaries(NAMES, VALUES, max_size=8))
 def test_any_body_of_any_event_is_read(event: str, body: dict[str, Any]) -> None:
     """Whatever is missing or of another type: a natural key, ids, one-line summaries, and the same ones each time."""

@@ -20,6 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.message import SessionMessage
 
+from context_packs.packer.doors.forms.extras import install_extra
 from context_packs.packer.doors.mcp.hello import HANDSHAKES, hello, readable, sdk_problem
 from context_packs.packer.doors.mcp.server import build_server
 from context_packs.packer.service import ContextPacks
@@ -271,10 +272,9 @@ def test_k4_an_sdk_outside_the_tested_range_is_told_in_one_line(tmp_path: Path) 
     ran = subprocess.run([COMMAND, "mcp"], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (ran.returncode, ran.stdout) == (2, b"")
     assert ran.stderr.decode() == (
-        "error: mcp: the MCP SDK 1.9.4 is not of the tested range >=2,<3; "
-        "install the extra: pip install 'context-packs[mcp]'\n"
+        f"error: mcp: the MCP SDK 1.9.4 is not of the tested range >=2,<3; {install_extra('mcp')}\n"
     )
-    missing = "mcp: the MCP SDK is not installed; install the extra: pip install 'context-packs[mcp]'"
+    missing = f"mcp: the MCP SDK is not installed; {install_extra('mcp')}"
     assert (sdk_problem(None), sdk_problem("2.3.0"), sdk_problem("2.0.0b1")) == (missing, None, None)
     assert "3.0.0 is not of the tested range" in (sdk_problem("3.0.0") or "")
 
@@ -301,7 +301,8 @@ def test_k4_a_missing_sdk_is_told_in_one_line(tmp_path: Path) -> None:
     ran = run("mcp")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
-        "error: mcp: the MCP SDK is not installed; install the extra: pip install 'context-packs[mcp]'\n"
+        "error: mcp: the MCP SDK is not installed; install the extra 'mcp' from the folder or wheel that context-packs "
+        "came from: pip install '<folder or wheel>[mcp]'\n"
     )
     assert (run("remember", "backups run nightly").stdout, run("search", "backups").returncode) == ("mem:1\n", 0)
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from context_packs.packer import ContextPacks
+from context_packs.packer.doors.forms.extras import install_extra
 from context_packs.packer.doors.rest.serve import listen
 from context_packs.packer.errors import InvalidField
 
@@ -190,5 +191,5 @@ def test_a_missing_library_is_told_in_one_line(tmp_path: Path) -> None:
     env = {**os.environ, "CONTEXT_PACKS_STORE": str(tmp_path / "x.duckdb")}
     ran = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (
-        2, "", "error: serve: fastapi is not installed; install the extra: pip install 'context-packs[serve]'\n",
+        2, "", f"error: serve: fastapi is not installed; {install_extra('serve')}\n",
     )  # fmt: skip

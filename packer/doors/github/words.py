@@ -41,6 +41,13 @@ ENDINGS: Final[Mapping[str, str]] = {
 }
 
 
+_UNNAMED: Final[Mapping[str, str]] = {
+    "pull_request": "a pull request",
+    "issue": "an issue",
+    "discussion": "a discussion",
+}
+
+
 def sentence(event: str, body: Body) -> str:
     """The summary of a delivery: one line of at most LINE_CHARS characters, never blank."""
     return one_line(_SENTENCES.get(event, _anything)(event, body))
@@ -70,12 +77,14 @@ def _told(head: str, detail: str) -> str:
     return f"{head}: {detail}" if detail else head
 
 
-def _conversation(body: Body) -> str:
-    """What an event about an issue, pull request or discussion stands in: `PR #412`."""
+def _conversation(event: str, body: Body) -> str:
+    """What an event about an issue, pull request or discussion stands in: `PR #412`, or `a pull request`."""
     for name, word in (("pull_request", "PR"), ("issue", "issue"), ("discussion", "discussion")):
         if n := number(part(body, name), "number"):
             return f"{'PR' if 'pull_request' in part(body, name) else word} #{n}"
-    return _spaced("commit", _sha(part(body, "comment"), "commit_id"))
+    if sha := _sha(part(body, "comment"), "commit_id"):
+        return f"commit {sha}"
+    return next((unnamed for start, unnamed in _UNNAMED.items() if event.startswith(start)), "a commit")
 
 
 def _changed(body: Body) -> str:
@@ -85,7 +94,7 @@ def _changed(body: Body) -> str:
 
 def _opened(event: str, body: Body) -> str:
     """pull_request, issues, discussion."""
-    it, who, action = _conversation(body), actor(body), text(body, "action")
+    it, who, action = _conversation(event, body), actor(body), text(body, "action")
     thing = part(body, "pull_request") or subject(event, body)
     title = _name(text(thing, "title"))
     label = _quoted(text(part(body, "label"), "name"))
@@ -145,11 +154,11 @@ def _commented(event: str, body: Body) -> str:
     verb = "commented on" if action in ("created", "") else f"{_done(action)} a comment on"
     path, line = _name(text(comment, "path")), number(comment, "line")
     where = f" at {path}{f':{line}' if line else ''}" if path else ""
-    return _told(f"{actor(body)} {verb} {_conversation(body)}{where}", first_line(text(comment, "body")))
+    return _told(f"{actor(body)} {verb} {_conversation(event, body)}{where}", first_line(text(comment, "body")))
 
 
 def _reviewed(event: str, body: Body) -> str:
-    review, it = part(body, "review"), _conversation(body)
+    review, it = part(body, "review"), _conversation(event, body)
     verbs = {"approved": "approved", "changes_requested": "requested changes on", "commented": "reviewed"}
     state, action = text(review, "state").lower(), text(body, "action")
     verb = verbs.get(state, "reviewed") if action == "submitted" else f"{_done(action)} a review of"
@@ -159,7 +168,7 @@ def _reviewed(event: str, body: Body) -> str:
 def _review_thread(event: str, body: Body) -> str:
     comments = parts(part(body, "thread"), "comments")
     about = first_line(text(comments[0], "body")) if comments else ""
-    return _told(f"{actor(body)} {_done(text(body, 'action'))} a review thread on {_conversation(body)}", about)
+    return _told(f"{actor(body)} {_done(text(body, 'action'))} a review thread on {_conversation(event, body)}", about)
 
 
 def _where(checked: Body, body: Body) -> str:
@@ -226,29 +235,31 @@ def _headline(commit: Body) -> str:
 
 def _pushed(event: str, body: Body) -> str:
     ref, who = text(body, "ref"), actor(body)
-    place = f"{'tag' if ref.startswith('refs/tags/') else 'branch'} {_name(short_ref(ref))}"
+    name, kind = _name(short_ref(ref)), "tag" if ref.startswith("refs/tags/") else "branch"
+    place = f"{kind} {name}" if name else "a branch"
     commits = parts(body, "commits")
     head = part(body, "head_commit") or (commits[-1] if commits else {})
     if body.get("deleted") is True:
         return f"{who} deleted {place}"
     sha = _sha(head, "id") or _sha(body, "after")
-    many = f"{_counted(len(commits), 'commit')}" if commits else ""
+    at = f"({sha})" if sha else ""
+    many = _counted(len(commits), "commit") if commits else ""
     if body.get("created") is True:
-        return _told(f"{who} created {place}{f' with {many}' if many else ''} ({sha})", _headline(head))
+        return _told(_spaced(who, "created", place, f"with {many}" if many else "", at), _headline(head))
     verb = "force-pushed" if body.get("forced") is True else "pushed"
-    return _told(f"{_spaced(who, verb, many, 'to', place)} ({sha})", _headline(head))
+    return _told(_spaced(who, verb, many, "to", place, at), _headline(head))
 
 
 def _ref_changed(event: str, body: Body) -> str:
-    kind = text(body, "ref_type") or "branch"
-    return f"{actor(body)} {event}d {_name(kind)} {_name(text(body, 'ref'))}"
+    kind, name = _name(text(body, "ref_type")) or "branch", _name(text(body, "ref"))
+    return f"{actor(body)} {event}d {f'{kind} {name}' if name else f'a {kind}'}"
 
 
 def _released(event: str, body: Body) -> str:
     release = part(body, "release")
     tag, name = _name(text(release, "tag_name")), _name(text(release, "name"))
     return _told(
-        f"{actor(body)} {_done(text(body, 'action'))} release {tag}",
+        f"{actor(body)} {_done(text(body, 'action'))} {f'release {tag}' if tag else 'a release'}",
         "" if name == tag else name or first_line(text(release, "body")),
     )
 
@@ -309,6 +320,11 @@ def _repository(body: Body) -> str:
     return _name(text(part(body, "repository"), "full_name")) or "the repository"
 
 
+def _forked(event: str, body: Body) -> str:
+    copy = _name(text(part(body, "forkee"), "full_name"))
+    return _spaced(actor(body), "forked", _repository(body), f"to {copy}" if copy else "")
+
+
 def _anything(event: str, body: Body) -> str:
     """Any event: its name, the action, where, by whom, and the name of the thing it is about."""
     thing = subject(event, body)
@@ -334,7 +350,7 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Body], str]]] = {
     "deployment_status": _deployed,
     "discussion": _opened,
     "discussion_comment": _commented,
-    "fork": _plain(lambda body: f"forked {_repository(body)} to {_name(text(part(body, 'forkee'), 'full_name'))}"),
+    "fork": _forked,
     "gollum": _wiki,
     "issue_comment": _commented,
     "issues": _opened,

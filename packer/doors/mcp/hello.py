@@ -16,6 +16,7 @@ from typing import Any
 from context_packs.store.text import strictjson
 
 from ...errors import InvalidField, row_for
+from ..forms.extras import install_extra
 from .shape import misshapen
 
 NAME = "context-packs"
@@ -56,7 +57,7 @@ def require_sdk() -> None:
 
 def sdk_problem(found: str | None) -> str | None:
     """What is wrong with an installed version of the SDK (None: not installed), or None."""
-    way_out = "install the extra: pip install 'context-packs[mcp]'"
+    way_out = install_extra("mcp")
     if found is None:
         return f"mcp: the MCP SDK is not installed; {way_out}"
     if found.partition(".")[0] != str(SDK_MAJOR):

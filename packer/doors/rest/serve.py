@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidField
 from ...packing.profile import load_profile
 from ...service import ContextPacks
+from ..forms.extras import install_extra
 
 if TYPE_CHECKING:
     import uvicorn
@@ -33,7 +34,7 @@ def require_server() -> None:
         try:
             version(name)
         except PackageNotFoundError as error:
-            message = f"serve: {name} is not installed; install the extra: pip install 'context-packs[serve]'"
+            message = f"serve: {name} is not installed; {install_extra('serve')}"
             raise InvalidField(message, field="serve") from error
 
 
