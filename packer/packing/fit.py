@@ -5,8 +5,9 @@ letter or a blank; so the pieces' counts add up to the count of the whole, and o
 touches. The whole is counted once more when it is rendered; that number is the one reported.
 
 For each length k of prefix there is one smallest `max_tokens` from which on it fits, its *need*; a budget takes the
-greatest k whose need it covers. As needs do not depend on the budget, a larger budget never takes less. Characters are
-costed with the widest budget line, for the same reason.
+greatest k whose need it covers (decision 6). Say one step needs 300 tokens, two need 520, and three 510, as a gap
+closes: 400 tokens show one step, 509 one, and 510 all three. As needs do not depend on the budget, a larger budget
+never takes less. Characters are costed with the widest budget line, for the same reason.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Keyset cursors over the events of a thread: opaque, URL-safe, bound to their thread. Pure.
 
 A cursor says behind which event the next page begins, by that event's id, which never changes: so it stays valid while
-events arrive, after a restart, and in a store that was imported from an export. A checksum (HMAC-SHA-256, RFC 2104,
-cut to 96 bits) over thread and position, keyed with what identifies the thread (its id, owner and time of making, which
-an export carries), shows whether a cursor was altered or belongs to another thread. It keeps no secret: a cursor opens
-nothing that the id of the thread does not.
+events arrive, after a restart, and in a store that was imported from an export. A checksum (HMAC-SHA-256, RFC 2104, cut
+to 96 bits) over thread and position, keyed with what identifies the thread (its id, owner and time of making, which an
+export carries; decision 17), shows whether a cursor was altered or belongs to another thread. It keeps no secret: a
+cursor opens nothing that the id of the thread does not.
 """
 
 from __future__ import annotations

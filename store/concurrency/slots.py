@@ -11,7 +11,7 @@ from contextlib import contextmanager
 class InTurn:
     """A number of places for work that needs a processor. Whoever finds none free waits for one in turn.
 
-    A semaphore of the standard library lets a thread that comes back at once pass those that wait.
+    A semaphore of the standard library lets a thread that comes back at once pass those that wait (decision 22).
     """
 
     def __init__(self, places: int) -> None:

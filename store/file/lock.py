@@ -1,7 +1,8 @@
 """One process at a time has a store: an advisory lock on a file beside it, in the order in which processes asked.
 
 DuckDB's own lock does not cover the whole of attach to detach, so processes that open, write and close one file could
-lose a write. This lock is taken before the file is attached and given back after it is detached, by readers too.
+lose a write (decision 34). This lock is taken before the file is attached and given back after it is detached, by
+readers too.
 
 Two files do it. `<store>.lock` is held by whoever has the store. `<store>.queue` is held by whoever is next: only that
 process waits for the lock, so one that gives the lock back and wants it again stands behind it. A holder sees that

@@ -1,7 +1,8 @@
 """A store written anew: what was deleted is in no byte of the new file, what is scattered is in order again.
 
-The new file is made beside the old one, from the schema of this version, and takes its place in one step. A process
-that is killed leaves the old file or the new one, whole, and at most a draft that the next compaction removes.
+Overwriting in place is no promise DuckDB makes (decision 23). The new file is made beside the old one, from the schema
+of this version, and takes its place in one step. A process that is killed leaves the old file or the new one, whole,
+and at most a draft that the next compaction removes.
 """
 
 from __future__ import annotations

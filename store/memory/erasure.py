@@ -6,8 +6,8 @@ What stays is a tombstone: id, kind, times, agent and team, mode, what it replac
 the caller's own keys, so that an import does not bring back what was forgotten. Path, type, status, scope, bucket,
 external id and name stay too, unless `labels` says that they go.
 
-The rows are erased at once. Their bytes stay in unused parts of the file, and in its log, until the file is written
-anew (`compact`); `meta` counts the erasures that wait for that.
+Decision 23: the rows are erased at once. Their bytes stay in unused parts of the file, and in its log, until the file
+is written anew (`compact`); `meta` counts the erasures that wait for that.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Derived:
 class Forgotten:
     """What became of a record. `erased` is None where its text is kept, `now` where no byte of it is left, `after
     compact` where the rows are erased and the file still has to be written anew. `derived` lists the first 200 of
-    `derived_count` records that may repeat the text; they stay until they are forgotten themselves."""
+    `derived_count` records that may repeat the text (decision 24); they stay until they are forgotten themselves."""
 
     id: str
     mode: str

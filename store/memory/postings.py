@@ -11,7 +11,7 @@ from ..file.duck import Session
 from .prepare import Prepared
 
 # A tail of unsorted postings is scanned whole by every query; past this share (and size) the table is sorted again,
-# so that the work of merging stays a constant factor of the work of writing.
+# so that the work of merging stays a constant factor of the work of writing (decisions 9 and 29).
 TAIL_ROWS = 1_000_000
 TAIL_SHARE = 0.25
 MERGE_ROWS = 200_000  # rows sorted in one transaction: bounds memory, and how long others wait for the file

@@ -1,6 +1,7 @@
 """Who stands in whose place: a record that was replaced stands again once all that replaced it have ended.
 
 A successor ends when it expires; one that is forgotten, in whatever way, counts as if it had never replaced anything.
+The end is worked out where something is written, so that a read only compares (decision 27).
 Where it was replaced in its turn, its own successors keep what stood before it out.
 """
 

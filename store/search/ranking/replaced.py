@@ -20,7 +20,7 @@ from .signals import NOTHING_NEW, asks, novelty, told_question
 _AMONG = 24  # best records that are compared
 _PASSAGES = 4  # of a record that states one thing
 _CHARS = 400
-_SHARED = 0.5  # of the words of the shorter text
+_SHARED = 0.5  # of the words of the shorter text: decision 43
 _LEAST_WORDS = 3  # of the shorter text: a word alone is in many others
 _TALKS = re.compile(r"[?？]|^\w[\w .]{0,40}[:：] ?\S.*\n\w[\w .]{0,40}[:：]")  # a question, or a talk of several turns
 # A text that tells of a change says itself that something else held before.

@@ -19,14 +19,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# Passages that a store is taken to have besides its own when coverage weighs words: with one record in it, a word that
-# is there must not be common and one that is not must not be priceless.
+# Passages that a store is taken to have besides its own when coverage weighs words (decision 7). Say it has one record,
+# and a question two words, one of them there: ln(1 + 1000.5/1.5) = 6.5 of 6.5 + 7.6, so 46 % is covered. Without these
+# it would be 0.29 of 0.29 + 1.39, which is 17 %: the record would not be found by a word that it has.
 BACKGROUND = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Weights of the score of a passage. Measured by tests/bench/evidence.py; reasons stand in .dev/NOTES.md."""
+    """Weights of the score of a passage. Measured by tests/bench/evidence.py; reasons: decisions 7, 8 and 40."""
 
     k1: float = 1.2
     b: float = 0.75
@@ -57,7 +58,11 @@ class Signal:
 
 
 # Weights are round numbers on the flat top of what was measured (tests/bench/evidence.py): none needs to be exact.
-# BM25 is taken as a share of the best at hand, so that all signals have one scale in stores of any size.
+# BM25 is taken as a share of the best at hand, so that all signals have one scale in stores of any size (decision 40).
+# Say the best passage has BM25 8, in the best record, with half of the query around it, and the one behind it has 4:
+# 2.5 + 2.5 + 0.5 · 2.5 + 0.5 · 0.5 = 6.5. That one has as much around it, and the best before it: 0.5 · 2.5 + 2.5 +
+# 0.5 · 2.5 + 1.0 = 6.0, so it comes next. The best passage of a record half as good, with BM25 4 and a fifth of the
+# query around it, has 0.5 · 2.5 + 0.5 · 2.5 + 0.2 · 2.5 = 3.0.
 SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
     {
         "own": Signal(2.5, "BM25 of the passage"),

@@ -193,6 +193,8 @@ def _relevant(pool: _Pool, scoring: Scoring) -> Bools:
     proof = plain if plain.any() else ~pool.echo if not pool.echo.all() else pool.echo
     answered = float(pool.alone[~pool.unbroken].max(initial=0.0))
     wholly = float(pool.alone[~pool.unbroken & ~pool.chat & ~pool.echo].max(initial=0.0)) >= _WHOLLY
+    # A share of the best, as a sum of signals has no fixed scale: where the best has 8.0, relevance ends at 3.2
+    # (decision 41).
     share = scoring.relevant + (_SURE if wholly else 0.0)
     relevant = (pool.bears >= share * float(pool.bears[proof].max())) | pool.close
     near_best = pool.bears >= _BEST * float(pool.bears.max())
@@ -249,7 +251,10 @@ def _together(pool: _Pool, scoring: Scoring) -> Ints:
 
 
 def _in_turn(record: Ints, order: Ints, count: int, scoring: Scoring) -> Ints:
-    """No record blocks those behind it: after so many passages of one, the others have theirs first."""
+    """No record blocks those behind it: after so many passages of one, the others have theirs first (decision 8).
+
+    Say the best 60 passages are of one log and the next is a note: 48 of the log come first, then the note, then 12.
+    """
     turn = np.empty(len(order), dtype=np.int64)
     by_record = np.argsort(record, kind="stable")
     sizes = np.bincount(record, minlength=count)
