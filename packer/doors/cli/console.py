@@ -76,6 +76,11 @@ class Globals:
         return row.exit_code
 
 
+def given(fields: dict[str, Any]) -> dict[str, Any]:
+    """Only what the caller gave."""
+    return {name: value for name, value in fields.items() if value not in (None, ())}
+
+
 def _set(ctx: click.Context, option: click.Parameter, value: Any) -> None:
     """Keep a global option wherever it was given; the last one counts."""
     state = ctx.ensure_object(Globals)

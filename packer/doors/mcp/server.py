@@ -23,8 +23,9 @@ from ...packing.profile import Profile, load_profile
 from ...packing.tokens import well_formed
 from ...service import ContextPacks
 from ..forms.bounded import compact
+from .calls import Answer
 from .hello import INSTRUCTIONS, NAME, REPAIRED, VERSION
-from .tools import Answer, Tool, tools
+from .tools import Tool, tools
 
 T = TypeVar("T")
 PacksFactory = Callable[[], ContextPacks]

@@ -1,6 +1,6 @@
-"""The tools of the MCP door as data: names, descriptions, schemas, and what each does with a memory.
+"""The tools of the MCP door as data: names, descriptions, schemas, and which call answers.
 
-Nothing here knows the protocol; `mcp_server` carries the answers.
+Nothing here knows the protocol; `server` carries the answers.
 """
 
 from __future__ import annotations
@@ -9,31 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import ContextPacksError, Forbidden, InvalidField
+from ...errors import ContextPacksError, Forbidden
 from ...packing.profile import Profile, with_defaults
 from ...packing.request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS, PackRequest
 from ...rows import MAX_REFS
 from ...service import ContextPacks
 from ..forms.arguments import checked
-from ..forms.bounded import compact, contents_within, result_of, rows_within
-from ..forms.documents import forgotten_document, pack_document
-from ..forms.limits import ANSWER_TOKENS, LEAST_TOKENS, MOST_TOKENS, ROWS_TOKENS
+from ..forms.limits import LEAST_TOKENS, MOST_TOKENS, ROWS_TOKENS
+from . import calls
+from .calls import Answer, Arguments, fitting
 
 Schema = dict[str, Any]
-Arguments = dict[str, Any]
 
 MAX_ROWS = 50  # rows of one answer; `more` says how many are left
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool says: always a text; `document` is the same as a structure where there is one. `ids` are those that
-    the call read or wrote."""
-
-    text: str
-    document: dict[str, Any] | None = None
-    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,153 +90,179 @@ def tools(profile: Profile) -> tuple[Tool, ...]:
 def _tools(profile: Profile) -> tuple[Tool, ...]:
     return (
         _recall_context(profile),
-        Tool(
-            "recall",
-            _told(
-                f"""
-                Stored records that bear on `query`, best first, as rows: ref, content (at most 500 characters; of a
-                longer record `excerpt` has what matches), source, timestamp, confidence. Use it to look at single
-                memories and their refs. Not to start a task: recall_context costs less; for only certain matches
-                search_memory. full_content brings whole rows, up to 200,000 characters. Keeps to max_tokens
-                ({ROWS_TOKENS}, with full_content and at most {MOST_TOKENS}); refs in `deferred` found no
-                room: get_contents. `more` counts further rows: call again with what you have as exclude_ids."""
-            ),
-            _object(
-                {**_QUERY, **_ROWS, "exclude_contents": _TEXTS, "full_content": _FLAG, **_FILTERS, **_AGENT}, "query"
-            ),
-            _MESSAGES,
-            lambda packs, given: _recall(packs, profile, given),
+        _recall(profile),
+        _recall_with_context(profile),
+        _get_contents(),
+        _search_memory(profile),
+        _get_chain(),
+        _remember(),
+        _forget(),
+    )
+
+
+def _recall(profile: Profile) -> Tool:
+    return Tool(
+        "recall",
+        _told(
+            f"""
+            Stored records that bear on `query`, best first, as rows: ref, content (at most 500 characters; of a
+            longer record `excerpt` has what matches), source, timestamp, confidence. Use it to look at single
+            memories and their refs. Not to start a task: recall_context costs less; for only certain matches
+            search_memory. full_content brings whole rows, up to 200,000 characters. Keeps to max_tokens
+            ({ROWS_TOKENS}, with full_content and at most {MOST_TOKENS}); refs in `deferred` found no
+            room: get_contents. `more` counts further rows: call again with what you have as exclude_ids."""
         ),
-        Tool(
-            "recall_with_context",
-            _told(
-                f"""
-                As recall, when you hold a conversation: give its messages as external_context. Stored rows that say the
-                same are left out; the conversation comes back behind the rows, trimmed, without refs. Not for a
-                question on its own: recall. Keeps to max_tokens ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
-            ),
-            _object(
-                {
-                    **_QUERY,
-                    "external_context": {
-                        "type": "array",
-                        "items": {"type": ["string", "object"]},
-                        "description": "texts, or objects with content and maybe role, source, timestamp, id",
-                    },
-                    **_ROWS,
-                    "exclude_contents": _TEXTS,
-                    "full_content": _FLAG,
-                    **_FILTERS,
-                    **_AGENT,
+        _object({**_QUERY, **_ROWS, "exclude_contents": _TEXTS, "full_content": _FLAG, **_FILTERS, **_AGENT}, "query"),
+        _MESSAGES,
+        lambda packs, given: calls.recall(packs, profile, given),
+    )
+
+
+def _recall_with_context(profile: Profile) -> Tool:
+    return Tool(
+        "recall_with_context",
+        _told(
+            f"""
+            As recall, when you hold a conversation: give its messages as external_context. Stored rows that say the
+            same are left out; the conversation comes back behind the rows, trimmed, without refs. Not for a
+            question on its own: recall. Keeps to max_tokens ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
+        ),
+        _object(
+            {
+                **_QUERY,
+                "external_context": {
+                    "type": "array",
+                    "items": {"type": ["string", "object"]},
+                    "description": "texts, or objects with content and maybe role, source, timestamp, id",
                 },
-                "query",
-                "external_context",
-            ),
-            _MESSAGES,
-            lambda packs, given: _recall(packs, profile, given),
+                **_ROWS,
+                "exclude_contents": _TEXTS,
+                "full_content": _FLAG,
+                **_FILTERS,
+                **_AGENT,
+            },
+            "query",
+            "external_context",
         ),
-        Tool(
-            "get_contents",
-            _told(
-                f"""
-                Whole records by ref (mem:1, ep:2), in the order asked for, 1 to {MAX_REFS} refs. Use it for refs that
-                were shown shortened. It does not search. Refs that name nothing you may see are in `missing`. Keeps to
-                max_tokens (at most and unless given {MOST_TOKENS}); records that do not fit are in `deferred`, never
-                cut."""
-            ),
-            _object(
-                {
-                    "refs": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_REFS},
-                    "max_tokens": _MOST,
-                    **_AGENT,
-                },
-                "refs",
-            ),
-            _CONTENTS,
-            _get_contents,
+        _MESSAGES,
+        lambda packs, given: calls.recall(packs, profile, given),
+    )
+
+
+def _get_contents() -> Tool:
+    return Tool(
+        "get_contents",
+        _told(
+            f"""
+            Whole records by ref (mem:1, ep:2), in the order asked for, 1 to {MAX_REFS} refs. Use it for refs that
+            were shown shortened. It does not search. Refs that name nothing you may see are in `missing`. Keeps to
+            max_tokens (at most and unless given {MOST_TOKENS}); records that do not fit are in `deferred`, never
+            cut."""
         ),
-        Tool(
-            "search_memory",
-            _told(
-                f"""
-                Only records that contain the words of `query`, as rows like those of recall; empty means that there
-                are none. Use it to check whether something is stored, before you remember or forget it; query * lists
-                the newest. Not for what bears on a question: recall. Keeps to max_tokens ({ROWS_TOKENS}; at most
-                {MOST_TOKENS})."""
-            ),
-            _object({"query": {"type": "string", "minLength": 1}, **_ROWS, **_FILTERS}, "query"),
-            _MESSAGES,
-            lambda packs, given: _search(packs, profile, given),
+        _object(
+            {
+                "refs": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_REFS},
+                "max_tokens": _MOST,
+                **_AGENT,
+            },
+            "refs",
         ),
-        Tool(
-            "get_chain",
-            _told(
-                f"""
-                A thread (thr_), worker (wkr_) or trigger (trg_) by exact id, to walk from a line to its cause: thread,
-                reports of its workers, triggers they cite. part events: the triggers of a thread in order; payload:
-                what a trigger received. next_cursor goes on, resume_cursor later. Not a search. Keeps to max_tokens
-                ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
-            ),
-            _object(
-                {
-                    "id": _TEXT,
-                    "part": {"type": "string", "enum": ["events", "payload"]},
-                    "cursor": _TEXT,
-                    "max_tokens": _MOST,
-                },
-                "id",
-            ),
-            {"type": "object"},
-            _get_chain,
+        _CONTENTS,
+        calls.get_contents,
+    )
+
+
+def _search_memory(profile: Profile) -> Tool:
+    return Tool(
+        "search_memory",
+        _told(
+            f"""
+            Only records that contain the words of `query`, as rows like those of recall; empty means that there
+            are none. Use it to check whether something is stored, before you remember or forget it; query * lists
+            the newest. Not for what bears on a question: recall. Keeps to max_tokens ({ROWS_TOKENS}; at most
+            {MOST_TOKENS})."""
         ),
-        Tool(
-            "remember",
-            _told(
-                """
-                Keep one fact, decision or event for later sessions, so that it can be understood alone: names, reasons,
-                dates; one subject a record. Not for secrets, nor for what the project's files say already. The same
-                content at the same path gives the id that is there (status existing). supersedes: a ref that this
-                replaces."""
-            ),
-            _object(
-                {
-                    "content": {"type": "string", "minLength": 1},
-                    "path": {"type": "string", "description": "where it belongs: project/decisions"},
-                    "memory_type": {"type": "string", "description": "decision, task, fact, ..."},
-                    "title": _TEXT,
-                    "scope": _TEXT,
-                    "idempotency_key": {"type": "string", "description": "the same key never writes twice"},
-                    "supersedes": _TEXT,
-                    "expires_at": {"type": "string", "description": "RFC 3339"},
-                    "pinned": _FLAG,
-                },
-                "content",
-            ),
-            _structure("id", "status"),
-            _remember,
-            read_only=False,
+        _object({"query": {"type": "string", "minLength": 1}, **_ROWS, **_FILTERS}, "query"),
+        _MESSAGES,
+        lambda packs, given: calls.search(packs, profile, given),
+    )
+
+
+def _get_chain() -> Tool:
+    return Tool(
+        "get_chain",
+        _told(
+            f"""
+            A thread (thr_), worker (wkr_) or trigger (trg_) by exact id, to walk from a line to its cause: thread,
+            reports of its workers, triggers they cite. part events: the triggers of a thread in order; payload:
+            what a trigger received. next_cursor goes on, resume_cursor later. Not a search. Keeps to max_tokens
+            ({ROWS_TOKENS}; at most {MOST_TOKENS})."""
         ),
-        Tool(
-            "forget",
-            _told(
-                """
-                Forget one record of your own by its ref, only when asked to or when it is wrong; to replace one,
-                remember with supersedes. soft_delete hides it, hard_delete erases its text (labels: its path and keys
-                too), redact erases the text and leaves the record. `derived` may repeat it."""
-            ),
-            _object(
-                {
-                    "ref": _TEXT,
-                    "mode": {"type": "string", "enum": list(FORGET_MODES), "default": "soft_delete"},
-                    "labels": _FLAG,
-                },
-                "ref",
-            ),
-            _structure("id", "status"),
-            _forget,
-            read_only=False,
-            destructive=True,
+        _object(
+            {
+                "id": _TEXT,
+                "part": {"type": "string", "enum": ["events", "payload"]},
+                "cursor": _TEXT,
+                "max_tokens": _MOST,
+            },
+            "id",
         ),
+        {"type": "object"},
+        calls.get_chain,
+    )
+
+
+def _remember() -> Tool:
+    return Tool(
+        "remember",
+        _told(
+            """
+            Keep one fact, decision or event for later sessions, so that it can be understood alone: names, reasons,
+            dates; one subject a record. Not for secrets, nor for what the project's files say already. The same
+            content at the same path gives the id that is there (status existing). supersedes: a ref that this
+            replaces."""
+        ),
+        _object(
+            {
+                "content": {"type": "string", "minLength": 1},
+                "path": {"type": "string", "description": "where it belongs: project/decisions"},
+                "memory_type": {"type": "string", "description": "decision, task, fact, ..."},
+                "title": _TEXT,
+                "scope": _TEXT,
+                "idempotency_key": {"type": "string", "description": "the same key never writes twice"},
+                "supersedes": _TEXT,
+                "expires_at": {"type": "string", "description": "RFC 3339"},
+                "pinned": _FLAG,
+            },
+            "content",
+        ),
+        _structure("id", "status"),
+        calls.remember,
+        read_only=False,
+    )
+
+
+def _forget() -> Tool:
+    return Tool(
+        "forget",
+        _told(
+            """
+            Forget one record of your own by its ref, only when asked to or when it is wrong; to replace one,
+            remember with supersedes. soft_delete hides it, hard_delete erases its text (labels: its path and keys
+            too), redact erases the text and leaves the record. `derived` may repeat it."""
+        ),
+        _object(
+            {
+                "ref": _TEXT,
+                "mode": {"type": "string", "enum": list(FORGET_MODES), "default": "soft_delete"},
+                "labels": _FLAG,
+            },
+            "ref",
+        ),
+        _structure("id", "status"),
+        calls.forget,
+        read_only=False,
+        destructive=True,
     )
 
 
@@ -328,95 +343,5 @@ def _recall_context(profile: Profile) -> Tool:
         ),
         _object(properties, *(["query"] if public else [])),
         _PACK,
-        lambda packs, given: _pack(packs, profile, given),
+        lambda packs, given: calls.pack(packs, profile, given),
     )
-
-
-def _pack(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
-    """The pack. Its text stands in the structure too; where both are more than one answer may hold, only there.
-
-    Where even that is too long (many items with much provenance), the pack is asked for again with fewer tokens: its
-    budget says with how many.
-    """
-    while True:
-        pack = packs.recall_context(profile=profile.name, **given)
-        ids = tuple(item.id for item in pack.items)
-        if profile.answer == "text":
-            answer = Answer(pack.text, ids=ids)
-            if packs.count_tokens(compact(result_of(pack.text))) <= ANSWER_TOKENS:
-                return answer
-        else:
-            answer = replace(fitting(packs, pack.text, pack_document(pack, profile.name)), ids=ids)
-            if packs.count_tokens(compact(result_of(answer.text, answer.document))) <= ANSWER_TOKENS:
-                return answer
-        if pack.budget.max_tokens == 1:
-            raise InvalidField(f"query: the answer is above {ANSWER_TOKENS} tokens; ask for less", field="query")
-        given = {**given, "max_tokens": pack.budget.max_tokens * 3 // 4}
-
-
-def fitting(packs: ContextPacks, text: str, document: dict[str, Any]) -> Answer:
-    """Text and structure, or the structure with a short text where both are above the ceiling of one answer."""
-    if packs.count_tokens(compact(result_of(text, document))) <= ANSWER_TOKENS:
-        return Answer(text, document)
-    return Answer("The answer stands in the structured content; ask with a smaller max_tokens for a text.", document)
-
-
-# ---- rows
-
-
-def _recall(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
-    full = given.pop("full_content", False)
-    most = given.pop("max_tokens", MOST_TOKENS if full else ROWS_TOKENS)
-    query, exclude = given["query"], given.pop("exclude_contents", [])
-    context = given.pop("external_context", None)
-    rows = (
-        packs.recall(**given, exclude_contents=exclude)
-        if context is None
-        else packs.recall_with_context(external_context=context, **given, exclude_contents=exclude)
-    )
-    document = rows_within(
-        rows, query, packs.settings, count=packs.count_tokens, max_tokens=most, full_content=full, order=profile.order
-    )
-    return Answer(compact(document), document)
-
-
-def _search(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
-    most = given.pop("max_tokens", ROWS_TOKENS)
-    rows = packs.search_memory(**given)
-    document = rows_within(
-        rows, given["query"], packs.settings, count=packs.count_tokens, max_tokens=most, order=profile.order
-    )
-    return Answer(compact(document), document)
-
-
-def _get_contents(packs: ContextPacks, given: Arguments) -> Answer:
-    contents = packs.get_contents(given["refs"])
-    document = contents_within(contents, count=packs.count_tokens, max_tokens=given.get("max_tokens", MOST_TOKENS))
-    return Answer(compact(document), document)
-
-
-def _get_chain(packs: ContextPacks, given: Arguments) -> Answer:
-    from ..forms.chain_bounded import chain_within  # with what it brings, only where it is asked for
-
-    most = given.get("max_tokens", ROWS_TOKENS)
-    document = chain_within(packs, given["id"], given.get("part"), given.get("cursor"), most)
-    events = [one["trigger_id"] for one in document.get("events", ())]
-    return Answer(compact(document), document, (given["id"], *events))
-
-
-# ---- writes
-
-
-def _remember(packs: ContextPacks, given: Arguments) -> Answer:
-    written = packs.remember(**given)
-    status = "created" if written.created else "updated" if written.updated else "existing"
-    document: dict[str, Any] = {"id": written.id, "status": status, "version": written.version}
-    if written.notes:
-        document["notes"] = list(written.notes)
-    return Answer(compact(document), document)
-
-
-def _forget(packs: ContextPacks, given: Arguments) -> Answer:
-    mode = given.get("mode", "soft_delete")
-    document = forgotten_document(packs.forget(given["ref"], mode, labels=given.get("labels", False)))
-    return Answer(compact(document), document)
