@@ -46,10 +46,6 @@ ORDER = (
 MOST_LINES = 400
 # Files that are longer, and by how much: the number may only fall, and the row goes when the file fits.
 LONG_FILES: dict[str, int] = {
-    "packer/doors/cli/commands.py": 508,
-    "packer/doors/mcp/tools.py": 422,
-    "packer/doors/rest/base.py": 418,
-    "packer/doors/rest/routes/state.py": 489,
     "packer/work.py": 451,
     "store/file/engine.py": 454,
     "store/search/candidates.py": 489,
@@ -57,7 +53,6 @@ LONG_FILES: dict[str, int] = {
 }
 MOST_LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS: dict[str, int] = {
-    "packer/doors/mcp/tools.py:_tools": 151,
     "packer/packing/build.py:_filled": 69,
     "store/exchange/exports.py:take_in": 86,
     "store/memory/writes.py:remember": 129,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.doors.rest.ranges import asked_range, whole_after_all
+from context_packs.packer.doors.rest.answers import asked_range, whole_after_all
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from context_packs.packer.doors.rest.base import DoorRoute, matches, needed_scope, one_key, parse_json
+from context_packs.packer.doors.rest.answers import matches
 from context_packs.packer.doors.rest.edge import authority, is_loopback
+from context_packs.packer.doors.rest.gate import needed_scope
 from context_packs.packer.doors.rest.metrics import JsonLines, log_to
+from context_packs.packer.doors.rest.requests import DoorRoute, one_key, parse_json
 from context_packs.packer.errors import InvalidField
 
 WHO = "/v1/auth/token/validate"

@@ -21,8 +21,8 @@ from ...packing.profile import load_profile
 from ...service import ContextPacks
 from ..github.delivery import MAX_BODY_BYTES
 from ..mcp.hello import NAME, VERSION
-from .base import AGENT_HEADER, INSTANCE_HEADER, Gate, needed_scope
 from .edge import MAX_BODY, Done, Edge
+from .gate import AGENT_HEADER, INSTANCE_HEADER, Gate, needed_scope
 from .mcp import McpDoor
 from .metrics import Metrics, log_request
 from .problems import PROBLEM_JSON, Problem, problem_of
@@ -30,6 +30,7 @@ from .routes import admin as rest_admin
 from .routes import chain as rest_chain
 from .routes import github as rest_github
 from .routes import memory as rest_memory
+from .routes import restart as rest_restart
 from .routes import state as rest_state
 from .routes.admin import Health
 
@@ -40,7 +41,14 @@ THREADS = 24  # requests that work at once; further ones wait their turn, and th
 
 def routers() -> tuple[APIRouter, ...]:
     """The routers of all subjects; a new one is a line here."""
-    return (rest_admin.router, rest_memory.router, rest_state.router, rest_chain.router, rest_github.router)
+    return (
+        rest_admin.router,
+        rest_memory.router,
+        rest_state.router,
+        rest_restart.router,
+        rest_chain.router,
+        rest_github.router,
+    )
 
 
 def create_app(

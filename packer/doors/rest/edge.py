@@ -15,7 +15,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .base import CALLED, CALLER, NAMES_LOOPBACK, Caller
+from .gate import CALLED, CALLER, NAMES_LOOPBACK, Caller
 from .problems import problem, problem_of
 
 MAX_BODY = 8 * 1024 * 1024  # bytes of a request

@@ -19,7 +19,7 @@ from ...packing.profile import list_profiles
 from ...service import ContextPacks
 from ..mcp.hello import NO_UTF8, parse_error, readable, refusal
 from ..mcp.server import build_server
-from .base import CALLED, CALLER, Caller, Gate
+from .gate import CALLED, CALLER, Caller, Gate
 from .problems import problem
 
 _request: ContextVar[Scope] = ContextVar("request")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from starlette.responses import Response
+
 from context_packs.store.memory.prepare import MAX_LABEL_CHARS, REPAIRED
 from context_packs.store.records import Record, Written
 from context_packs.store.text.clean import visible
@@ -20,7 +22,8 @@ from ...rows import Row, Rows
 from ...settings import Settings
 from ..forms.documents import Room, moment, pack_document
 from ..forms.limits import FULL_CONTENT_CHARS
-from .base import Caller
+from .answers import answer
+from .gate import Caller
 
 Document = dict[str, Any]
 
@@ -212,3 +215,14 @@ def explanation(record: Record) -> Document:
         "passages": len(record.passages),
         "characters": len(record.content),
     }
+
+
+def written_answer(written: Written, caller: Caller, name: str, **more: Any) -> Response:
+    """The answer to a write, its id under the name that clients look for too."""
+    document = written_document(written, caller, **{name: written.id}, **more)
+    return answer(document, 201 if written.created else 200)
+
+
+def expiry(record: Record) -> str | None:
+    """When a record expires, as text."""
+    return None if record.expires_at is None else moment(record.expires_at)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..base import Body
+from ..requests import Body
 
 ThreadId = Annotated[str, Field(pattern=r"^thr_[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$", examples=["thr_pr_412"])]
 TriggerId = Annotated[str, Field(pattern=r"^trg_[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$", examples=["trg_8f21"])]

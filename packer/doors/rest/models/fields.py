@@ -13,7 +13,9 @@ from ....errors import Forbidden, InvalidField
 from ....packing.profile import Profile, load_profile
 from ....packing.request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS
 from ....rows import MAX_LIMIT
-from ..base import TEMPORARY, Body, Caller
+from ....work import MAX_TTL
+from ..gate import TEMPORARY, Caller
+from ..requests import Body
 
 Exact = Annotated[str | None, Field(description="exact; `%` or nothing means all")]
 Moment = Annotated[str | None, Field(description="RFC 3339; without an offset a time of owner_timezone, else UTC")]
@@ -25,6 +27,21 @@ Fill = Literal["relevant", "budget"]
 Key = Annotated[str | None, Field(description="the same key never writes twice; also taken as a header")]
 Metadata = Annotated[dict[str, Any] | None, Field(description="any JSON object")]
 Limit = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
+
+Ttl = Annotated[int, Field(ge=0, le=MAX_TTL, description="seconds until it expires; 0 or null: for good")]
+
+
+class Placed(Body):
+    """Where a record goes; null is the same as nothing."""
+
+    path: str | None = None
+    bucket: str | None = None
+    scope: str | None = None
+    team_id: str | None = None
+    source: str | dict[str, Any] | None = None
+    provenance: Metadata = None
+    metadata: Metadata = None
+    idempotency_key: Key = None
 
 
 class Filtered(Body):
@@ -158,3 +175,8 @@ def placed(caller: Caller, given: Mapping[str, Any]) -> dict[str, Any]:
     client = {"client_agent": caller.agent, "client_instance": caller.instance}
     known = {name: text for name, text in client.items() if text} | (given.get("provenance") or {})
     return place | ({"provenance": known} if known else {})
+
+
+def place_of(caller: Caller, body: Placed) -> dict[str, Any]:
+    """The place of a record, as the library takes it; a team only where the caller is in it."""
+    return placed(caller, body.model_dump(exclude_none=True))

@@ -17,7 +17,10 @@ from ....errors import ContextPacksError, StoreLocked
 from ....service import ContextPacks
 from ...forms.documents import moment
 from ...mcp.hello import VERSION
-from ..base import Administers, DoorRoute, Problem, Reads, answer, problem_of
+from ..answers import answer
+from ..gate import Administers, Reads
+from ..problems import Problem, problem_of
+from ..requests import DoorRoute
 
 PROBED = 1.0  # seconds for which a probe of the write path counts
 PATIENCE = 5.0  # seconds after which a store that does not answer is not healthy

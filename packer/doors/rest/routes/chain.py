@@ -24,7 +24,8 @@ from ...forms.chain import (
     trigger_document,
     worker_document,
 )
-from ..base import ABSENT, READ, Body, Caller, DoorRoute, Problem, Reads, Writes, answer, exact, problem, tagged
+from ..answers import ABSENT, answer, asked_range, exact, tagged, whole_after_all
+from ..gate import READ, Caller, Reads, Writes
 from ..models.chain import (
     EventsOut,
     LinkOut,
@@ -40,7 +41,8 @@ from ..models.chain import (
     WorkerPost,
 )
 from ..models.fields import assert_place
-from ..ranges import asked_range, whole_after_all
+from ..problems import Problem, problem
+from ..requests import Body, DoorRoute
 
 router = APIRouter(route_class=DoorRoute)
 

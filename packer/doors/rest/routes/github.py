@@ -22,8 +22,11 @@ from ....service import ContextPacks
 from ...forms.chain import receipt, trigger_document
 from ...github.delivery import FORM, is_signed, json_text, read_delivery
 from ...github.threads import ThreadOf
-from ..base import READ, WRITE, Caller, DoorRoute, Gate, Problem, answer, header_text, parse_json
+from ..answers import answer
+from ..gate import READ, WRITE, Caller, Gate, header_text
 from ..models.chain import TriggerOut
+from ..problems import Problem
+from ..requests import DoorRoute, parse_json
 
 router = APIRouter(route_class=DoorRoute)
 

@@ -18,7 +18,8 @@ from ....work import in_place, mark_used
 from ...forms.bounded import contents_within, rows_within
 from ...forms.documents import forgotten_document
 from ...forms.limits import LEAST_TOKENS
-from ..base import ABSENT, Body, Caller, DoorRoute, IdempotencyKey, Reads, Writes, answer, exact, one_key
+from ..answers import ABSENT, answer, exact
+from ..gate import Caller, Reads, Writes
 from ..models.fields import (
     Filtered,
     Key,
@@ -43,6 +44,7 @@ from ..models.memory import (
     UsageOut,
     WrittenOut,
 )
+from ..requests import Body, DoorRoute, IdempotencyKey, one_key
 from ..xmemo import context_document, explanation, memory_document, results_document, written_document
 
 MOST_TOKENS = 1_000_000  # of an answer with rows: no host stands behind this door that would refuse more

@@ -1,4 +1,4 @@
-"""Work under way over REST, as XMemo clients call it: state, timeline, reminders, restart snapshots."""
+"""Work under way over REST, as XMemo clients call it: state, timeline, reminders."""
 
 from __future__ import annotations
 
@@ -9,47 +9,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from context_packs.store.access.tokens import READ
-from context_packs.store.records import Record, Written
+from context_packs.store.records import Record
 
 from .... import work
 from ....rows import MAX_LIMIT
 from ...forms.documents import moment
-from ..base import ABSENT, REPLAYED, Body, Caller, DoorRoute, IdempotencyKey, Reads, Writes, answer, one_key
-from ..models.fields import Exact, Key, Metadata, Moment, Share, assert_team, placed, profile_of
+from ..answers import REPLAYED, answer
+from ..gate import Caller, Reads, Writes
+from ..models.fields import Exact, Key, Moment, Placed, Share, Ttl, assert_team, place_of, profile_of
 from ..models.memory import Status
-from ..xmemo import Document, memory_document, shown, written_document
+from ..requests import Body, DoorRoute, IdempotencyKey, one_key
+from ..xmemo import Document, expiry, memory_document, shown, written_answer
 
 router = APIRouter(route_class=DoorRoute)
-
-Ttl = Annotated[int, Field(ge=0, le=work.MAX_TTL, description="seconds until it expires; 0 or null: for good")]
-Part = Annotated[int, Field(ge=0, le=100)]
-
-
-class Placed(Body):
-    """Where a record goes; null is the same as nothing."""
-
-    path: str | None = None
-    bucket: str | None = None
-    scope: str | None = None
-    team_id: str | None = None
-    source: str | dict[str, Any] | None = None
-    provenance: Metadata = None
-    metadata: Metadata = None
-    idempotency_key: Key = None
-
-
-def _place(caller: Caller, body: Placed) -> Document:
-    return placed(caller, body.model_dump(exclude_none=True))
-
-
-def _told(written: Written, caller: Caller, name: str, **more: Any) -> Response:
-    """The answer to a write, its id under the name that clients look for too."""
-    document = written_document(written, caller, **{name: written.id}, **more)
-    return answer(document, 201 if written.created else 200)
-
-
-def _expiry(record: Record) -> str | None:
-    return None if record.expires_at is None else moment(record.expires_at)
 
 
 # ---- state
@@ -89,10 +61,10 @@ def update_state(body: StateIn, caller: Writes, header_key: IdempotencyKey) -> R
         parts={name: getattr(body, name) for name in work.PARTS if getattr(body, name)},
         ttl_seconds=body.ttl_seconds,
         idempotency_key=one_key(header_key, body.idempotency_key),
-        place=_place(caller, body),
+        place=place_of(caller, body),
     )
-    expires = _expiry(caller.packs.get(written.id))
-    return _told(written, caller, "state_id", state_key=body.state_key, expires_at=expires)
+    expires = expiry(caller.packs.get(written.id))
+    return written_answer(written, caller, "state_id", state_key=body.state_key, expires_at=expires)
 
 
 # ---- timeline
@@ -137,11 +109,11 @@ def record_event(body: EventIn, caller: Writes, header_key: IdempotencyKey) -> R
         occurred_at=body.occurred_at,
         session_id=body.session_id or "",
         idempotency_key=one_key(header_key, body.idempotency_key),
-        place=_place(caller, body),
+        place=place_of(caller, body),
     )
     kept = caller.packs.get(written.id)
     facts = {"event_type": body.event_type, "content": kept.content, "occurred_at": moment(kept.created_at)}
-    return _told(written, caller, "event_id", **facts)
+    return written_answer(written, caller, "event_id", **facts)
 
 
 class TimelineIn(BaseModel):
@@ -309,7 +281,7 @@ def add_reminder(body: ReminderIn, caller: Writes, header_key: IdempotencyKey) -
         due_at=body.due_at,
         session_id=body.session_id or "",
         idempotency_key=one_key(header_key, body.idempotency_key),
-        place=_place(caller, body),
+        place=place_of(caller, body),
     )
     caller.touch(written.id)
     return answer(_reminder(caller.packs.get(written.id), caller), 201 if written.created else 200)
@@ -323,167 +295,3 @@ def complete_reminder(id: str, caller: Writes, header_key: IdempotencyKey, body:
     one_key(header_key, body.idempotency_key)  # completing twice is completing once, with a key and without
     done = work.complete_reminder(caller.packs, id, body.note or "", bucket=body.bucket, scope=body.scope)
     return answer(_reminder(done, caller))
-
-
-# ---- restart
-
-
-class SnapshotIn(Placed):
-    """What to keep for the next session, and how much of each."""
-
-    state_key: str = "active_task"
-    label: str | None = None
-    session_id: str | None = None
-    timeline_limit: Part | None = None
-    reminder_limit: Part | None = None
-    decision_limit: Part | None = None
-    ttl_seconds: Ttl | None = None
-
-
-class SnapshotOut(BaseModel):
-    """The snapshot that was kept."""
-
-    id: str
-    memory_id: str
-    snapshot_id: str
-    status: Status
-    version: int
-    state_key: str
-    label: str | None
-    created_at: str
-    expires_at: str | None
-    snapshot: dict[str, Any]
-    notes: list[str] | None = None
-
-
-@router.post("/v1/restart/snapshot", response_model=SnapshotOut, responses={201: {"model": SnapshotOut}, **REPLAYED})
-def snapshot(body: SnapshotIn, caller: Writes, header_key: IdempotencyKey) -> Response:
-    """Keep state, latest events, open reminders and latest decisions of a bucket and scope as one record."""
-    caller.need(READ)
-    limits = {"events": body.timeline_limit, "reminders": body.reminder_limit, "decisions": body.decision_limit}
-    written = work.take_snapshot(
-        caller.packs,
-        body.state_key,
-        label=body.label or "",
-        session_id=body.session_id or "",
-        limits={name: limit for name, limit in limits.items() if limit is not None},
-        ttl_seconds=body.ttl_seconds,
-        idempotency_key=one_key(header_key, body.idempotency_key),
-        place=_place(caller, body),
-    )
-    kept = caller.packs.get(written.id)
-    return _told(
-        written,
-        caller,
-        "snapshot_id",
-        state_key=body.state_key,
-        label=kept.metadata.get("label"),
-        created_at=moment(kept.created_at),
-        expires_at=_expiry(kept),
-        snapshot=work.held_of(kept),
-    )
-
-
-class RestoreIn(Body):
-    """Which snapshot, by its id or the latest that matches, and what to do with it."""
-
-    snapshot_id: str | None = None
-    source_session_id: str | None = None
-    target_session_id: str | None = None
-    state_key: str | None = None
-    restore_state: bool | None = None
-    record_restore_event: bool | None = None
-    ttl_seconds: Ttl | None = None
-    source: str | None = None
-    bucket: str | None = None
-    scope: str | None = None
-    team_id: str | None = None
-    idempotency_key: Key = None
-
-
-class StateUpdateOut(BaseModel):
-    """The state that stands again."""
-
-    id: str
-    memory_id: str
-    state_key: str
-    status: Status
-    version: int
-    expires_at: str | None
-
-
-class RestoreEventOut(BaseModel):
-    """The event that tells of the restore."""
-
-    id: str
-    memory_id: str
-    event_type: str
-
-
-class RestoredOut(BaseModel):
-    """What was restored; `status` not_found and `restored` false where no snapshot matches."""
-
-    id: str | None
-    memory_id: str | None
-    snapshot_id: str | None
-    status: Literal["restored", "not_found"]
-    restored: bool
-    restored_at: str | None = None
-    state_key: str | None = None
-    snapshot: dict[str, Any] | None = None
-    state_update: StateUpdateOut | None = None
-    restore_event: RestoreEventOut | None = None
-
-
-_NOTHING: Document = {"id": None, "memory_id": None, "snapshot_id": None, "status": "not_found", "restored": False}
-
-
-@router.post("/v1/restart/restore", response_model=RestoredOut, responses=ABSENT)
-def restore(caller: Writes, header_key: IdempotencyKey, body: RestoreIn | None = None) -> Response:
-    """Go on from a snapshot: its state stands again and the restore is an event, unless that is not wanted."""
-    caller.need(READ)
-    body = body or RestoreIn()
-    key = one_key(header_key, body.idempotency_key)
-    assert_team(caller, body.team_id)
-    packs = caller.packs
-    found = work.find_snapshot(
-        packs,
-        body.snapshot_id,
-        state_key=body.state_key,
-        session_id=body.source_session_id,
-        bucket=body.bucket,
-        scope=body.scope,
-        team_id=body.team_id,
-    )
-    if found is None:
-        return answer(_NOTHING)
-    done = work.restore_snapshot(
-        packs,
-        found,
-        state=body.restore_state is not False,
-        event=body.record_restore_event is not False,
-        session_id=body.target_session_id or "",
-        ttl_seconds=body.ttl_seconds,
-        idempotency_key=key,
-    )
-    caller.touch(found.id, *(one.id for one in (done.state, done.event) if one is not None))
-    state_key = str(found.metadata.get("state_key", ""))
-    document: Document = {
-        "id": found.id,
-        "memory_id": found.id,
-        "snapshot_id": found.id,
-        "status": "restored",
-        "restored": True,
-        "restored_at": moment(done.at),
-        "state_key": state_key,
-        "snapshot": work.held_of(found),
-        "state_update": None,
-        "restore_event": None,
-    }
-    if done.state is not None:
-        told = written_document(done.state, caller, state_key=state_key, expires_at=_expiry(packs.get(done.state.id)))
-        document["state_update"] = {name: told[name] for name in StateUpdateOut.model_fields}
-    if done.event is not None:
-        event = {"id": done.event.id, "memory_id": done.event.id, "event_type": "restart_restore"}
-        document["restore_event"] = event
-    return answer(document)
