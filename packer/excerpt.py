@@ -67,12 +67,18 @@ def preview(text: str, chars: int = 500) -> tuple[str, bool]:
 
 
 def excerpt(record: Record, query: str, hits: Sequence[int], chars: int = 800) -> Excerpt:
-    """What of a record bears on a query, at most `chars` characters, joiners included.
+    """What of a record bears on a query.
 
-    `hits` are ordinals of passages, best first, as recall gives them. The best one that holds a word of the query is
+    The best hit that holds a word of the query is
     always there, cut around these words only where it alone is too long; further ones follow while they fit together
     with what governs them. A passage without any of the words takes no room, unless none has them: then the best hit
     is shown. Without hits, and where the beginning is the best hit, it is the start of the record.
+
+    Args:
+        record: the whole record.
+        query: what was asked.
+        hits: ordinals of passages, best first, as recall gives them.
+        chars: characters at most, joiners included.
     """
     content = record.content
     spans, basis = _divided(record)

@@ -7,11 +7,12 @@ what is asked, `RecordIn` for what is stored. A test holds that the names are th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import Any, Literal, Required, TypedDict
 
-Moment = datetime | str
-"""A time: a datetime, or text in RFC 3339. Without an offset it is in UTC; in a request, in `owner_timezone`."""
+Moment = date | str | float
+"""A time: a datetime, a date (its midnight), text in RFC 3339, or seconds since 1970. What has no offset is in UTC; in
+a request, in `owner_timezone`."""
 
 
 class Where(TypedDict, total=False):

@@ -153,7 +153,14 @@ class ContextPacks:
     def recall(
         self, query: str, limit: int = 10, *, exclude_contents: Sequence[str] = (), **filters: Unpack[FilterFields]
     ) -> Rows:
-        """Complete rows that bear on a query, best first; with a blank query what a restore would bring."""
+        """Complete rows that bear on a query, best first; with a blank query what a restore would bring.
+
+        Args:
+            query: what is asked.
+            limit: rows at most, 0 to 200.
+            exclude_contents: texts that the caller has.
+            filters: see PackRequest.
+        """
         request = parse_request(query=query, exclude_contents=exclude_contents, **filters)
         found = self._found(request, limited(limit))
         return rows_of(found, limit)

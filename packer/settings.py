@@ -73,7 +73,11 @@ def _number(name: str, default: int) -> int:
 
 
 def check_opening(path: object, agent_id: object, mode: object, teams: object, wait: object) -> None:
-    """Check the arguments of `ContextPacks.open`. Raises InvalidField naming the one that is wrong."""
+    """Check what `ContextPacks.open` is given. Raises InvalidField naming what is wrong.
+
+    Args:
+        path, agent_id, mode, teams, wait: as they are named there.
+    """
     if not (path is None or (isinstance(path, str | os.PathLike) and "\0" not in os.fspath(path))):
         raise InvalidField("path: give a file path or :memory:", field="path")
     if mode not in ("shared", "leased", "exclusive"):

@@ -59,6 +59,11 @@ LONG_FUNCTIONS: dict[str, int] = {
     "store/search/candidates.py:_matching": 99,
     "store/search/candidates.py:_assemble": 70,
 }
+LEAST_PARAMETERS = (
+    4  # of a public function from which on its docstring names each; help texts and OpenAPI are for users
+)
+SAID_FOR_USERS = ("packer/doors/cli/", "packer/doors/rest/routes/")
+WITHOUT_ARGS: dict[str, int] = {"packer/work.py": 10}  # files with such functions; the number may only fall
 MOST_FILES = 12  # modules of a folder, __init__.py included
 
 pytestmark = pytest.mark.tree
@@ -166,6 +171,24 @@ def test_functions_are_short() -> None:
                     long[f"{path.relative_to(ROOT).as_posix()}:{node.name}"] = length
     assert {name: length for name, length in long.items() if length > LONG_FUNCTIONS.get(name, 0)} == {}
     assert {name: length for name, length in LONG_FUNCTIONS.items() if long.get(name, 0) != length} == {}
+
+
+def test_many_parameters_are_explained() -> None:
+    """A public function of the packer with four parameters or more names them under `Args:`."""
+    counts: dict[str, int] = {}
+    for path in sources():
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith("packer/") or name.startswith(SAID_FOR_USERS):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+                continue
+            given = node.args
+            named = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+            many = len({*named} - {"self", "cls"}) + (given.kwarg is not None) + (given.vararg is not None)
+            if many >= LEAST_PARAMETERS and "Args:" not in (ast.get_docstring(node) or ""):
+                counts[name] = counts.get(name, 0) + 1
+    assert counts == WITHOUT_ARGS
 
 
 def test_folders_are_small() -> None:

@@ -27,10 +27,15 @@ _KEPT_OUT = ("budget", "max_items", "max_chars")  # reasons that count as droppe
 def build(
     request: PackRequest, profile: Profile, found: Candidates, records: Mapping[str, Record], counter: TokenCounter
 ) -> Pack:
-    """The pack for `request`: ladder, fit and rendering in one go.
+    """The pack for a request: ladder, fit and rendering in one go.
 
-    `records` holds at least every record in `openable(found, max_items)`; one that is missing is not opened, and counts
-    as kept out by `max_items`. Limits that the caller left open are the profile's.
+    Args:
+        request: what is asked; limits that the caller left open are the profile's.
+        profile: how it is shown.
+        found: what bears on the query, best first.
+        records: at least every record in `openable(found, max_items)`. One that is missing is not opened, and counts as
+            kept out by `max_items`.
+        counter: of the tokens.
     """
     request = with_defaults(request, profile)
     relevant = request.fill != "budget"

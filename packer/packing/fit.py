@@ -179,8 +179,15 @@ def fit(
 ) -> Selection:
     """Climb `steps` as far as both ceilings allow.
 
-    `outlines` are the records that the ladder opens, `candidates` is the number of all records that bear on the query
-    (duplicates left out); what is not shown of them counts as dropped.
+    Args:
+        steps: the ladder, in order.
+        outlines: the records that the ladder opens.
+        candidates: the number of all records that bear on the query, duplicates left out. What is not shown of them
+            counts as dropped.
+        layout: how it is rendered.
+        counter: of the tokens.
+        max_tokens: of the rendered whole.
+        max_chars: of the rendered whole.
     """
     frame = Frame(layout, counter)
     taken, prefixes, first, items = _walk(steps, outlines, candidates, layout, counter, frame, max_tokens)

@@ -107,7 +107,14 @@ def governors(content: str, spans: Sequence[Span], hit: int) -> list[int]:
 
 
 def neighbour(content: str, spans: Sequence[Span], ordinal: int, step: int) -> int | None:
-    """The next passage with ink in one direction."""
+    """The next passage with ink in one direction; None at the end.
+
+    Args:
+        content: the text of the record.
+        spans: its passages.
+        ordinal: of the passage to start from.
+        step: 1 is forward, -1 back.
+    """
     ordinal += step
     while 0 <= ordinal < len(spans):
         if has_ink(content, spans[ordinal]):

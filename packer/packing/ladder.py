@@ -36,10 +36,15 @@ def _alone(_ref: str, _ordinal: int) -> Sequence[int]:
 def openable(
     found: Candidates, max_items: int, among: Container[str] | None = None, relevant: bool = False
 ) -> list[str]:
-    """Ids of the records that the ladder may open: no duplicates, in order of first hit, at most `max_items`.
+    """Ids of the records that the ladder may open: no duplicates, in order of first hit.
 
-    A candidate without a hit of its own stands after those with one, by rank. `among` leaves out every other id, and
-    `relevant` what is not relevant.
+    A candidate without a hit of its own stands after those with one, by rank.
+
+    Args:
+        found: the candidates.
+        max_items: ids at most.
+        among: leaves out every other id.
+        relevant: leaves out what is not relevant.
     """
     own = {item.id for item in found.items if item.duplicate_of is None and (item.relevant or not relevant)}
     ranked = sorted(found.items, key=lambda item: (item.rank, item.id))
@@ -58,12 +63,17 @@ def ladder(
     """All steps, each passage with ink at most once: the hits, best first, then neighbours of what is shown, to whole
     records.
 
-    `ordinals` has the records that may be opened, in opening order, with the ascending ordinals of their passages that
-    hold more than blanks (at least one each). A passage brings along what governs it, in the same step. After the hits
-    come rounds; in a round each record of `completed` (all of them where None), in opening order, shows the passage
-    before and the one after each shown run. Hits of other records are passed over; a hit on a blank passage stands for
-    the one before it. `unwieldy` steps, whose passage is large and can not be cut, come last, so that they block
-    nothing. Linear in the number of passages, and nothing is worked out before its time.
+    After the hits come rounds. In a round each record of `completed`, in opening order, shows the passage before and
+    the one after each shown run. Hits of other records are passed over; a hit on a blank passage stands for the one
+    before it. Linear in the number of passages, and nothing is worked out before its time.
+
+    Args:
+        hits: passages that match, best first.
+        ordinals: the records that may be opened, in opening order, with the ascending ordinals of their passages that
+            hold more than blanks (at least one each).
+        unwieldy: steps whose passage is large and can not be cut. They come last, so that they block nothing.
+        along: what governs a passage and is shown in the same step.
+        completed: the records that are shown to their end; all of them where None.
     """
     climb = _Climb(ordinals, unwieldy, along)
     yield from climb.best(hits)

@@ -89,6 +89,15 @@ def rows_within(
     ceiling turned a whole row into a preview), `deferred` and `how`, `more` (further rows that match). A conversation
     given with the query stands behind the rows in its own order, trimmed and without refs; `context_omitted` counts
     the entries that found no room.
+
+    Args:
+        rows: as recall gives them.
+        query: what was asked; excerpts hold what bears on it.
+        settings: characters of previews and excerpts.
+        count: exact tokens of a text.
+        max_tokens: of the whole document.
+        full_content: whole rows instead of previews.
+        order: only sorts what is shown.
     """
     facts: Document = {}
     if rows.excluded:
@@ -160,6 +169,12 @@ def brief(row: Row, query: str, settings: Settings, count: Count) -> Document:
 
     Characters of other scripts cost up to three times the tokens of Latin letters, so for text beyond ASCII there is a
     ceiling of tokens besides that of characters. A row that whole costs less than its two parts stays whole.
+
+    Args:
+        row: one row of a recall.
+        query: what was asked.
+        settings: characters of preview and excerpt.
+        count: exact tokens of a text.
     """
     content = row.content
     if content.isascii() or not settings.preview_chars:

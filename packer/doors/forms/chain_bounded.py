@@ -23,8 +23,15 @@ _BYTES = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def chain_within(packs: ContextPacks, one: str, part: str | None, cursor: str | None, max_tokens: int) -> Document:
-    """A thread, worker or trigger by its id; with `part` the events of a thread or the payload of a trigger, from
-    `cursor` on. The result around it is counted too."""
+    """A thread, worker or trigger as one document of at most `max_tokens`, the result around it included.
+
+    Args:
+        packs: the memory.
+        one: the id.
+        part: "events" of a thread or "payload" of a trigger; None for what the id names.
+        cursor: where to go on in that part.
+        max_tokens: of the whole document.
+    """
     kind = parse_name(one)
     if kind is None:
         raise InvalidField(f"id: {ascii(one)[:40]} is not an id like thr_8f21, wkr_8f21 or trg_8f21", field="id")

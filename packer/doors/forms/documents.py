@@ -72,7 +72,14 @@ def recall_document(
     `content` is a preview of at most `settings.preview_chars` characters (0: whole); a row that was cut, and only such
     a row, has `content_truncated`, `content_len` and, unless `settings.excerpt_chars` is 0, `excerpt` and
     `excerpt_basis`. With `full_content` rows come whole while they fit into 200,000 characters, counted from the best
-    row down; where one did not, the document has `full_content_budget_chars`. `order` only sorts what is shown.
+    row down; where one did not, the document has `full_content_budget_chars`.
+
+    Args:
+        rows: as recall gives them.
+        query: what was asked.
+        settings: characters of previews and excerpts.
+        full_content: whole rows instead of previews.
+        order: only sorts what is shown.
     """
     room = Room()
     left = FULL_CONTENT_CHARS if full_content else 0

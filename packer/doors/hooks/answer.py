@@ -76,8 +76,11 @@ def run_hook(
 ) -> tuple[str, str]:
     """What a hook answers: (text for stdout or "", one line for stderr or ""). Raises nothing.
 
-    `read` gives the host's JSON; `store` and `agent` are those of the command line. `foreground` imports a transcript
-    before returning; otherwise a process of its own does it, which ends by itself.
+    Args:
+        host, event: as EVENTS has them.
+        read: gives the host's JSON.
+        store, agent: those of the command line.
+        foreground: import a transcript before returning, not in a process of its own, which ends by itself.
     """
     try:
         name = EVENTS.get(host, {}).get(event)

@@ -78,8 +78,16 @@ def plan(
 ) -> Change:
     """What installing (or removing) the hooks of a host would change; reads the file, writes nothing.
 
-    `folder` is the working folder (absolute), whose project is meant by `project`; `options` are options that the
-    hooks' commands get, such as `--store`. Raises InvalidField for a file that is not the JSON that it should be.
+    Raises InvalidField for a file that is not the JSON that it should be.
+
+    Args:
+        host: whose settings.
+        home: the user's folder.
+        folder: the working folder, absolute.
+        environment: where a host may name another folder for its settings.
+        project: the settings of the project of `folder`, not the user's.
+        remove: take the hooks out.
+        options: what the hooks' commands get, such as `--store`.
     """
     place, file, variable = FILES[host]
     if project:
@@ -121,9 +129,15 @@ def _command(host: str, event: str, options: Mapping[str, str], *, everywhere: b
 
 
 def edited(text: str, host: str, wanted: Mapping[str, dict[str, Any] | None], shown: str) -> str:
-    """The text of a configuration with the hooks wanted per event of the host; None takes ours out.
+    """The text of a configuration with the hooks that are wanted.
 
     Raises InvalidField where the text is not JSON or its `hooks` are not lists of groups by event.
+
+    Args:
+        text: the configuration as it stands.
+        host: whose it is.
+        wanted: the hook for each event of the host; None takes ours out.
+        shown: the name of the file in an error.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     text = text.removeprefix(mark)

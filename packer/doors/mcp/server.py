@@ -47,14 +47,16 @@ def build_server(
     allow: Allow = lambda what, scope: None,
     touch: Touch = lambda ids: None,
 ) -> Server[Any]:
-    """A server whose tools work on what `packs_factory` gives.
+    """A server whose tools work on what `packs_factory` gives. Raises InvalidField for an unknown profile.
 
-    The factory is called in a worker thread with each call that needs the memory and in the context of its request, so
-    that it may open the memory with the first call, keep it, or choose it by who is asking; whoever gives it closes
-    what it opened. A profile that answers with text gives texts alone, one that answers with the pack structures too.
-    Before each call `allow` is told what is asked for, such as the name of a tool, and the scope that it needs,
-    memory:read or memory:write, and raises Forbidden where the caller lacks it; after it `touch` is told the ids that
-    it read or wrote. Raises InvalidField for an unknown profile.
+    Args:
+        packs_factory: gives the memory. It is called in a worker thread with each call that needs the memory and in the
+            context of its request, so that it may open the memory with the first call, keep it, or choose it by who is
+            asking. Whoever gives it closes what it opened.
+        profile: one that answers with text gives texts alone, one that answers with the pack structures too.
+        allow: is told before each call what is asked for, such as the name of a tool, and the scope that it needs,
+            memory:read or memory:write. It raises Forbidden where the caller lacks it.
+        touch: is told after each call the ids that it read or wrote.
     """
     return _Door(packs_factory, load_profile(profile), allow, touch).server()
 

@@ -60,13 +60,16 @@ def create_app(
     max_body: int = MAX_BODY,
     github_secret: str | None = None,
 ) -> FastAPI:
-    """The application over a memory; whoever gives `packs` closes it.
+    """The application over a memory. Raises InvalidField for an unknown profile.
 
-    `profile` is for callers whose token names none; unless given, REST answers with packs and MCP with text. `hosts`
-    are names that the server answers to besides those of the loopback interface. `local` says that only this machine
-    can reach it: then callers without a credential are served as long as no token was ever made. `max_body` in bytes.
-    With `github_secret` webhooks of GitHub are signed instead of bringing a credential. Raises InvalidField for an
-    unknown profile.
+    Args:
+        packs: the memory; whoever gives it closes it.
+        profile: for callers whose token names none; unless given, REST answers with packs and MCP with text.
+        hosts: names that the server answers to besides those of the loopback interface.
+        local: only this machine can reach it. Callers without a credential are then served as long as no token was
+            ever made.
+        max_body: bytes of a request, but for webhooks.
+        github_secret: what webhooks of GitHub are signed with, instead of bringing a credential.
     """
     load_profile(profile or REST_PROFILE)
     gate, metrics = Gate(packs, profile or REST_PROFILE, local=local), Metrics()

@@ -47,7 +47,15 @@ _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110; 
 def problem(
     status: int, detail: str, code: str, field: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A problem document; the detail is one line."""
+    """A problem document (RFC 9457).
+
+    Args:
+        status: of the response.
+        detail: one line.
+        code: what programs tell errors apart by.
+        field: the one at fault.
+        headers: of the response.
+    """
     title = _TITLES.get(status) or HTTPStatus(status).phrase
     document: dict[str, Any] = {"type": "about:blank", "title": title, "status": status}
     document |= {"detail": well_formed(" ".join(detail.split())), "code": code}

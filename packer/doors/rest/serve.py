@@ -52,8 +52,18 @@ def serve_http(
     """Serve until SIGTERM or SIGINT, then return: requests that are running were answered, the audit trail is written
     and the store let go of.
 
-    `started` is told the address once it can be reached. Raises InvalidField for a host, port, name or profile that
-    can not be, for a port in use, and for a host that others can reach while the store has no live credential.
+    Raises InvalidField for a host, port, name or profile that can not be, for a port in use, and for a host that others
+    can reach while the store has no live credential.
+
+    Args:
+        open_packs: opens the memory.
+        host: the address to listen at.
+        port: 0 takes any that is free.
+        hosts: names that the server answers to besides those of the loopback interface.
+        profile: for callers whose token names none.
+        github_secret: what webhooks of GitHub are signed with.
+        log_requests: a line for each request on stderr.
+        started: is told the address once it can be reached.
     """
     if profile is not None:
         load_profile(profile)

@@ -115,7 +115,11 @@ def agent_boundary(caller: Caller) -> Document:
 def context_document(pack: Pack, caller: Caller, profile: Profile, asked: Mapping[str, Any]) -> Document:
     """A pack as the profile shows it, with the names that XMemo clients read beside its own.
 
-    `asked` are the filters of the request: a profile that shows no bucket and scope shows those that the caller named.
+    Args:
+        pack: as the library gives it.
+        caller: who asked.
+        profile: how it is shown.
+        asked: the filters of the request. A profile that shows no bucket and scope shows those that the caller named.
     """
     document = pack_document(pack, profile.name)
     caller.touch(*(item.id for item in pack.items))
@@ -153,7 +157,14 @@ def context_document(pack: Pack, caller: Caller, profile: Profile, asked: Mappin
 
 def results_document(rows: Rows, caller: Caller, profile: Profile, *, explain: bool = False) -> Document:
     """Rows of a search as `results`: whole while they fit into 200,000 characters, counted from the best row down,
-    then their beginnings. With `explain` each says which passages matched."""
+    then their beginnings.
+
+    Args:
+        rows: as the library gives them.
+        caller: who asked.
+        profile: how they are shown.
+        explain: each says which passages matched.
+    """
     caller.touch(*(row.ref for row in rows))
     room = Room()
     left = FULL_CONTENT_CHARS
@@ -218,7 +229,14 @@ def explanation(record: Record) -> Document:
 
 
 def written_answer(written: Written, caller: Caller, name: str, **more: Any) -> Response:
-    """The answer to a write, its id under the name that clients look for too."""
+    """The answer to a write: 201 where it made something, else 200.
+
+    Args:
+        written: what was written.
+        caller: who wrote it.
+        name: of the id, which clients look for besides `id`.
+        more: further fields of the answer.
+    """
     document = written_document(written, caller, **{name: written.id}, **more)
     return answer(document, 201 if written.created else 200)
 
