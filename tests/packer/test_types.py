@@ -12,6 +12,7 @@ import pytest
 import context_packs
 from context_packs import ContextPacks, InvalidField, PackRequest
 from context_packs.packer.fields import ChangedFields, FilterFields, NewRecord, RecordFields, RequestFields
+from context_packs.packer.threads import Threads
 from context_packs.store.memory.prepare import RecordIn
 from context_packs.store.memory.revise import CHANGEABLE
 
@@ -73,7 +74,7 @@ def test_every_field_of_a_record_is_taken(name: str) -> None:
 def test_no_public_method_takes_keywords_of_any_name() -> None:
     """Whatever takes `**fields` names them by a TypedDict."""
     loose = []
-    for name, method in inspect.getmembers(ContextPacks, callable):
+    for name, method in (*inspect.getmembers(ContextPacks, callable), *inspect.getmembers(Threads, callable)):
         if not name.startswith("_"):
             for given in inspect.signature(method).parameters.values():
                 if given.kind is given.VAR_KEYWORD and not str(given.annotation).startswith("Unpack["):
