@@ -19,6 +19,7 @@ SHORT_CHARS = 480
 """Characters of a record that is completed once all hits are shown; half of it where a character says more."""
 FARTHEST = 400  # passages that are looked back for a heading or the top of a list, so that each step stays cheap
 MOST_PIECES = 40  # of one sentence
+LONGEST_ANSWER = 4  # passages; a longer reply is a speech, whose first words seldom answer
 _CONTINUES = regex.compile(r"[\p{M}\u200c\u200d]")
 _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CLOSERS = r"[)\]}\"'”’»」』）】〉》*_~`]*"
@@ -93,17 +94,28 @@ def governors(content: str, spans: Sequence[Span], hit: int) -> list[int]:
     kind = spans[hit].kind
     found: list[int] = []
     top = hit
+    lowest = _begins(content, spans, hit)
     if kind in ("row", "item"):
-        while top > 0 and hit - top < FARTHEST and spans[top - 1].kind in (kind, "blank"):
+        while top > lowest and spans[top - 1].kind in (kind, "blank"):
             top -= 1
         named = _BREAK.search(words_of(content, spans[top]))  # the names of the columns and the rule below them
         if kind == "row" and top != hit and named:
             found.append(top)
         before = neighbour(content, spans, top, -1)
-        if before is not None and words_of(content, spans[before]).endswith((":", "：")):
+        if before is not None and before >= lowest and words_of(content, spans[before]).endswith((":", "：")):
             found.append(before)
-    heading = next((n for n in range(top - 1, max(top - FARTHEST, 0) - 1, -1) if spans[n].kind == "heading"), None)
+    heading = next((n for n in range(top - 1, lowest - 1, -1) if spans[n].kind == "heading"), None)
     return found if heading is None or heading in found else [*found, heading]
+
+
+def _begins(content: str, spans: Sequence[Span], hit: int) -> int:
+    """The first passage that can govern one: of its turn, as what was said before is not about it, and not too far."""
+    speaker, first = spans[hit].speaker, hit
+    while first > max(hit - FARTHEST, 0) and not (speaker and begins_turn(content, spans[first])):
+        if spans[first - 1].speaker != speaker:
+            break
+        first -= 1
+    return first
 
 
 def neighbour(content: str, spans: Sequence[Span], ordinal: int, step: int) -> int | None:
@@ -157,11 +169,22 @@ def along(content: str, spans: Sequence[Span], hit: int) -> list[int]:
 
 
 def reply(content: str, spans: Sequence[Span], hit: int) -> list[int]:
-    """The first passage of what somebody else answers to a question."""
+    """The first passage of what somebody else answers to a question, where the answer is short."""
     speaker = spans[hit].speaker
     if not speaker or not asks(words_of(content, spans[hit])):
         return []
     following = neighbour(content, spans, hit, 1)
     if following is None or spans[following].speaker in ("", speaker) or not begins_turn(content, spans[following]):
         return []
-    return [following]
+    return [following] if _is_short_turn(content, spans, following) else []
+
+
+def _is_short_turn(content: str, spans: Sequence[Span], first: int) -> bool:
+    passages = 0
+    for n in range(first, len(spans)):
+        if n > first and (spans[n].speaker != spans[first].speaker or begins_turn(content, spans[n])):
+            break
+        passages += has_ink(content, spans[n])
+        if passages > LONGEST_ANSWER:
+            return False
+    return True

@@ -94,6 +94,18 @@ def test_profiles_say_whether_packs_are_filled() -> None:
             ["Mika: In the blue cellar."],
         ),
         ("Taro: The kiwi is stored.\nMika: In the blue cellar.\n", 0, []),
+        (
+            "User: Where is the kiwi stored?\nAssistant: Fruit keeps for a long time where it is stored in the cold. "
+            "Some of it is sold in the hall on the left. Some is sweet where it was ripe in time. What came by ship is "
+            "not. Ask for it at the gate of the yard.\n",
+            0,
+            [],
+        ),
+        (
+            "User: Where is the kiwi stored?\nAssistant: In the blue cellar. It is cold there.\nUser: Thanks.\n",
+            0,
+            ["Assistant: In the blue cellar. It is cold there."],
+        ),
         ("# Storage\n\nThe kiwi is in the cellar. It came by ship.\n", 2, ["# Storage"]),
         ("The keys are:\n\n- north door: Ada\n- south door: Ben\n", 3, ["The keys are:"]),
     ],
@@ -104,6 +116,24 @@ def test_what_governs_a_passage_comes_with_it(text: str, hit: int, expected: lis
     inked = [n for n, span in enumerate(spans) if text[span.start : span.end].strip()]
     hit = min(inked, key=lambda n: abs(n - hit))
     assert [text[spans[n].start : spans[n].end].strip() for n in along(text, spans, hit)] == expected
+
+
+def test_what_stands_in_an_earlier_turn_governs_nothing() -> None:
+    """A heading or the beginning of a list that somebody else said, or the same person in another turn."""
+    text = (
+        "Assistant: Here is a plan.\n\n# Plan\n\nWe dig first.\n\nUser: The soil is wet.\n\n"
+        "Assistant: Then we wait.\n\nUser: The keys are:\n\nAssistant: Listed below.\n\n- north door: Ada\n"
+    )
+    spans = [Span(k, one.start, one.end, one.kind, one.speaker) for k, one in enumerate(divide(text))]
+
+    def governing(said: str) -> list[str]:
+        hit = next(n for n, span in enumerate(spans) if said in text[span.start : span.end])
+        return [text[spans[n].start : spans[n].end].strip() for n in along(text, spans, hit)]
+
+    assert governing("We dig first") == ["# Plan"]
+    assert governing("The soil is wet") == []
+    assert governing("Then we wait") == []
+    assert governing("north door") == []
 
 
 def test_a_step_shows_what_comes_along_once() -> None:

@@ -217,7 +217,7 @@ def signs_of(record: Record, asked: Asked = _EVERYTHING) -> Signs:
 
 def begins_turn(content: str, span: Span) -> bool:
     """Whether a passage of a turn begins it: the speaker's name stands in front, as a label."""
-    head = content[span.start : span.start + _LABEL_CHARS + len(span.speaker)]
+    head = content[span.start : min(span.end, span.start + _LABEL_CHARS + len(span.speaker))]
     at = head.find(span.speaker)
     if at < 0:
         return False
