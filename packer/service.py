@@ -6,6 +6,7 @@ in and encode what comes out.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -333,12 +334,18 @@ class ContextPacks:
         changed = guarded(_renamed(changes), self.settings.secrets)
         return self.store.revise(ref, changed, self.viewer, merge=merge, replay=idempotency_key)
 
-    def embed_pending(self) -> int:
+    def embed_pending(self, seconds: float | None = None) -> int:
         """Vectors for all passages that lack one, everybody's; the number made, 0 without an embedder.
 
-        Broken off it keeps what is done. Raises StoreUnavailable where the model fails, and what a write raises.
+        It ends after so many `seconds`, if they are given, and keeps what is done. Raises StoreUnavailable where the
+        model fails, and what a write raises.
         """
-        return sum(self.embed_batches())
+        began, made = time.monotonic(), 0
+        for count in self.store.embed_pending():
+            made += count
+            if seconds is not None and time.monotonic() - began >= seconds:
+                break
+        return made
 
     def embed_batches(self) -> Iterator[int]:
         """The same, yielding the number of each batch once it is kept."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .maintenance.compact import Compacted
     from .memory.erasure import Forgotten
     from .search.meaning import nearness
+    from .search.meaning.background import Background
 
 
 class DuckStore:
@@ -56,6 +57,7 @@ class DuckStore:
         self.embedder = embedder
         self.known_profile = known_profile  # raises InvalidField for a profile that a token can not have
         self._dimensions = 0  # of the stored vectors, once there are any
+        self._background: Background | None = None
         self._making = threading.Lock()
         self._gets = Together(self._get)
         self._searches = InTurn(os.cpu_count() or 1)  # more at once would only fight for the interpreter
@@ -64,7 +66,9 @@ class DuckStore:
         self._chain: Chain | None = None
 
     def close(self) -> None:
-        """Let go of the file, once what waits for the audit trail is written."""
+        """Let go of the file, once what waits for the audit trail is written and no vectors are made any more."""
+        if self._background is not None:
+            self._background.close()
         if self._audit is not None:
             self._audit.close()
         self.duck.close()
@@ -175,6 +179,19 @@ class DuckStore:
             from .search.meaning import making
 
             yield from making.embed_pending(self.duck, self.embedder, self.clock, batch, workers)
+
+    def embed_in_background(self) -> None:
+        """Make vectors in a thread of its own from now on, whenever something was written, until the store is closed.
+        Nothing to do without an embedder."""
+        with self._making:
+            if self.embedder is not None and self._background is None:
+                from .search.meaning.background import Background
+
+                self._background = Background(self._embed_if_there, self.duck.stamp)
+
+    def _embed_if_there(self) -> Iterator[int]:
+        if self.exists():
+            yield from self.embed_pending(batch=4)
 
     # -- reads -----------------------------------------------------------------------------------------------------
 

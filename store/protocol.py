@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .records import Record, Written
+from .search.embedders import Embedder
 from .values import Candidates, Filters, Viewer
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Store(Protocol):
     """Records in, candidates and records out. Every read takes the viewer and sees only what is visible to it."""
 
     clock: Callable[[], datetime]
+    embedder: Embedder | None
 
     @property
     def tokens(self) -> Tokens: ...
@@ -67,6 +69,8 @@ class Store(Protocol):
     ) -> Written: ...
 
     def embed_pending(self, batch: int = ..., workers: int = ...) -> Iterator[int]: ...
+
+    def embed_in_background(self) -> None: ...
 
     def export(self, viewer: Viewer | None = None) -> Iterator[dict[str, Any]]: ...
 

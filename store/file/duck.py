@@ -249,6 +249,11 @@ class Duck:
         """Device and inode of the file that stands at the path now; None where there is none."""
         return None if self.in_memory else identity(self.path)
 
+    def stamp(self) -> object:
+        """Another value after each write of records, by this process or, of a file, by another."""
+        files = () if self.in_memory else (self.path, self.path + ".wal")
+        return self._turns.kept.version, [_touched(file) for file in files]
+
     def exists(self) -> bool:
         """Whether there is a file, or the store is in memory."""
         return self.in_memory or identity(self.path) is not None
@@ -258,6 +263,14 @@ class Duck:
         if self.in_memory:
             return 0
         return sum(os.path.getsize(p) for p in (self.path, self.path + ".wal") if os.path.exists(p))
+
+
+def _touched(file: str) -> tuple[int, int] | None:
+    try:
+        facts = os.stat(file)
+    except OSError:  # there is none
+        return None
+    return facts.st_mtime_ns, facts.st_size
 
 
 def _make_folder(folder: Path) -> None:

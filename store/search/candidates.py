@@ -117,7 +117,7 @@ def _matching(
     if question:
         from .meaning import fusing, nearness  # only with an embedder: a short command does without
 
-        near = nearness.arm(session, question, where, depth, plan)
+        near = nearness.arm(session, question, where, depth, plan, found.totals[1])
     if not (found.slot < len(words)).any() and (near is None or not len(near.vids)):
         return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
     first = score(found, scoring)

@@ -59,6 +59,8 @@ def examine(
             look.at("index", lambda: _index(packs))
             look.at("analysis", lambda: _analysis(packs))
             look.at("erasures", lambda: _erasures(packs))
+            if packs.store.embedder is not None:
+                look.at("meaning", lambda: _meaning(packs))
         if full and there:
             look.all(lambda: packs.store.check(full))
     return look.findings, look.worst
@@ -132,6 +134,17 @@ def _erasures(packs: ContextPacks) -> str:
     """Whether bytes of erased text are left in the file: it is no fault, and there is something to do."""
     count = packs.stats()["erasures_waiting"]
     return f"{count} wait for `context-packs compact`: their bytes are still in the file" if count else "none waits"
+
+
+def _meaning(packs: ContextPacks) -> str:
+    """Whether the model answers, and how much has vectors."""
+    model = packs.store.embedder
+    assert model is not None
+    model.embed_query("soup")
+    facts = packs.stats()
+    if facts["pending"]:
+        return f"{facts['embedder']}: {facts['pending']} passages wait for `context-packs embed`, or for a server"
+    return f"{facts['embedder']}: every passage has a vector"
 
 
 def _analysis(packs: ContextPacks) -> str:

@@ -12,6 +12,7 @@ import click
 from ...errors import InvalidField
 from .chain import thread, trigger, worker
 from .console import Globals, Group, as_path, drop_output, leave, run, say, say_json, standard_input
+from .meaning import embed
 from .reads import context, demo, get, recall, restore, search
 from .repair import backup, compact, doctor, reindex, salvage
 from .server import serve, token
@@ -129,7 +130,7 @@ def stats(state: Globals, /) -> None:
 
 for command in (
     *(demo, context, restore, recall, search, get, remember, forget, import_, export),
-    *(token, serve, thread, worker, trigger, doctor, backup, compact, reindex, salvage),
+    *(token, serve, thread, worker, trigger, doctor, backup, compact, embed, reindex, salvage),
 ):
     cli.add_command(command)
 

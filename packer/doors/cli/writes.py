@@ -10,6 +10,7 @@ import click
 
 from ...errors import ContextPacksError, InvalidField
 from .console import Command, Globals, as_path, given, progress, say, say_json, standard_input
+from .meaning import AFTER_IMPORT, AFTER_WRITE, catch_up
 from .repair import compacted
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def remember(state: Globals, /, text: str, **fields: Any) -> None:
     content = standard_input() if text == "-" else text
     with state.open() as packs:
         written = packs.remember(content, **given(fields))
+    catch_up(state, AFTER_WRITE)
     if state.json:
         say_json({"id": written.id, "created": written.created, "version": written.version, "notes": written.notes})
         return
@@ -115,6 +117,7 @@ def import_(
         if counts["created"] or counts["updated"]:
             state.note(f"{counts['created']} created and {counts['updated']} updated before the error are kept")
         raise
+    catch_up(state, AFTER_IMPORT)
     if state.json:
         say_json({"read": report.read, **counts, "skipped": report.skipped, "notes": report.notes})
         return

@@ -70,6 +70,7 @@ class OpenedOnce:
         with self._lock:
             if self._packs is None:
                 self._packs = self._open()
+                self._packs.store.embed_in_background()
             return self._packs
 
     def close(self) -> None:

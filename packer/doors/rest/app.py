@@ -79,6 +79,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = THREADS
         packs.audit.start()
+        packs.store.embed_in_background()
         async with door.running():
             yield
 

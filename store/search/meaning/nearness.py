@@ -96,14 +96,22 @@ def look(session: Session, question: Question, where: Where, depth: int, fusion:
     return Near(passages, np.repeat(above, span), np.repeat(among, span), vid[first][high], floor)
 
 
-def arm(session: Session, question: Question, where: Where, depth: int, plan: dict[str, Any]) -> Near | None:
-    """`look`, told in the plan: `vectors` (embedder, passages compared, floor), or `degraded` with its reason."""
+def arm(
+    session: Session, question: Question, where: Where, depth: int, plan: dict[str, Any], passages: int
+) -> Near | None:
+    """`look`, told in the plan: `vectors` (embedder, passages compared of how many, floor), or `degraded` with its
+    reason."""
     if question.vector is None:
         plan |= {"degraded": ["vectors"], "degraded_reason": question.fault}
         return None
     near = look(session, question, where, depth)
     plan["arms"] = [*plan["arms"], "vectors"]
-    plan["vectors"] = {"embedder": question.model, "passages": len(near.pas), "floor": round(near.floor, 3)}
+    plan["vectors"] = {
+        "embedder": question.model,
+        "passages": len(near.pas),
+        "of": passages,
+        "floor": round(near.floor, 3),
+    }
     return near
 
 
