@@ -6,7 +6,6 @@ in and encode what comes out.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -340,12 +339,7 @@ class ContextPacks:
         It ends after so many `seconds`, if they are given, and keeps what is done. Raises StoreUnavailable where the
         model fails, and what a write raises.
         """
-        began, made = time.monotonic(), 0
-        for count in self.store.embed_pending():
-            made += count
-            if seconds is not None and time.monotonic() - began >= seconds:
-                break
-        return made
+        return sum(self.store.embed_pending(seconds=seconds))
 
     def embed_batches(self) -> Iterator[int]:
         """The same, yielding the number of each batch once it is kept."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,13 +174,18 @@ class DuckStore:
             postings.merge_step(session)
         return written
 
-    def embed_pending(self, batch: int = 64, workers: int = 1) -> Iterator[int]:
+    def embed_pending(self, batch: int = 64, workers: int = 1, seconds: float | None = None) -> Iterator[int]:
         """Vectors for all live passages that lack one, everybody's; yields how many were made after each batch of at
-        most `batch` texts, which is kept. Nothing to do without an embedder. See making.embed_pending for the rest."""
+        most `batch` texts, which is kept, until all are made or the `seconds` are over. Nothing to do without an
+        embedder. See making.embed_pending for the rest."""
         if self.embedder is not None:
             from .search.meaning import making
 
-            yield from making.embed_pending(self.duck, self.embedder, self.clock, batch, workers)
+            end = math.inf if seconds is None else time.monotonic() + seconds
+            for count in making.embed_pending(self.duck, self.embedder, self.clock, batch, workers):
+                yield count
+                if time.monotonic() >= end:
+                    return
 
     def embed_in_background(self) -> None:
         """Make vectors in a thread of its own from now on, whenever something was written, until the store is closed.

@@ -61,7 +61,8 @@ def _made(state: Globals, seconds: float | None) -> tuple[int, int]:
         left = total = packs.stats()["pending"]
         if not total:
             return 0, 0
-        for count in packs.store.embed_pending(batch=_BATCH, workers=min(4, os.cpu_count() or 1)):
+        workers = min(4, os.cpu_count() or 1)
+        for count in packs.store.embed_pending(batch=_BATCH, workers=workers, seconds=seconds):
             made += count
             left = max(total - made, 0)
             now = time.monotonic()
@@ -69,8 +70,6 @@ def _made(state: Globals, seconds: float | None) -> tuple[int, int]:
                 told = now
                 speed = made / (now - began)
                 state.note(f"embedding: {made} of {total} passages, {speed:.0f} a second, {_span(left, speed)} left")
-            if seconds is not None and now - began >= seconds:
-                break
     return made, left
 
 

@@ -52,7 +52,6 @@ EVENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 """Hosts, the events that are answered for each, and the host's own names of them."""
 
 GENERAL = "private"  # the scope of a record that was saved without one
-EMBEDDING = 60.0  # seconds for which a process that imports a transcript makes vectors
 WAIT = 2.0  # seconds that an answer waits for its turn with the store; an import waits as long as any write
 PROFILE = "session_start"
 TAIL_BYTES = 65_536  # of a transcript that are searched for the running task
@@ -380,7 +379,7 @@ def _keep(
         for _ in packs.remember_batches(cast("Iterator[NewRecord]", records)):
             pass  # the records are what is wanted, not their ids
     with ContextPacks.open(store, agent) as packs:
-        packs.embed_pending(seconds=EMBEDDING)  # nobody waits for this process
+        packs.embed_pending(seconds=60)  # nobody waits for this process
 
 
 def _detach(host: str, event: str, given: Mapping[str, Any], store: str | None, agent: str | None) -> None:
