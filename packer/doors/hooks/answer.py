@@ -352,8 +352,7 @@ def _keep(
 ) -> None:
     """Import the transcript, secrets masked. Again after more was said, its record gets a new version.
 
-    At the end of a session all hooks together have 1.5 seconds, less than a long transcript takes: so a process of its
-    own imports it, and the hook returns at once.
+    At the end of a session all hooks together have 1.5 seconds: so a process of its own imports a long transcript.
     """
     transcript = os.path.expanduser(_text(given, "transcript_path"))
     try:
@@ -373,8 +372,7 @@ def _keep(
 
     from ...service import ContextPacks
 
-    options = ImportOptions(mask_secrets=True, scope=scope)
-    records = read(host, Path(transcript), options=options)
+    records = read(host, Path(transcript), options=ImportOptions(mask_secrets=True, scope=scope))
     with ContextPacks.open(store, agent, embedder="none") as packs:
         for _ in packs.remember_batches(cast("Iterator[NewRecord]", records)):
             pass  # the records are what is wanted, not their ids
