@@ -81,7 +81,7 @@ def remember(conversation: Conversation, folder: Path, stack: ExitStack, model: 
     for _ in store.remember_batches(read_file("chat", file), Viewer(AGENT)):
         pass
     store.merge()
-    for one in (packs._store, store):
+    for one in (packs.store, store):
         for _ in one.embed_pending():
             pass
     return Memory(packs, store)
