@@ -33,7 +33,7 @@ from .packing.tokens import TokenCounter, token_counter
 from .rows import MAX_REFS, Contents, Rows, entries_of, limited, rows_of
 from .secrecy import MASKED, guarded
 from .settings import Settings, check_opening
-from .threads import Threads
+from .threads import ThreadNames, Threads
 
 if TYPE_CHECKING:
     from context_packs.store.access.audit import Audit
@@ -46,7 +46,7 @@ SPARE = 8  # records read beyond `max_items`: their text may put them before oth
 STRICT = 0.5  # share of the query that a row of a strict search contains
 
 
-class ContextPacks:
+class ContextPacks(ThreadNames):
     """Memory of one agent in one store. Safe from several threads; use it as a context manager or `close` it.
 
     `threads` are its events, `tokens` and `audit` who comes in through a door and what they did, `store` the file: its
@@ -61,7 +61,7 @@ class ContextPacks:
         self._shared = shared  # the store belongs to another object, which closes it
         self.viewer = viewer
         self.settings = settings
-        self.threads = Threads(store, viewer, settings.secrets)
+        super().__init__(Threads(store, viewer, settings.secrets))
 
     @classmethod
     def open(

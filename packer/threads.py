@@ -161,3 +161,21 @@ class Threads:
         Raises InvalidField for what is no cursor, Conflict for the cursor of another thread.
         """
         return self._store.chain.events(thread_id, self._viewer, cursor, limit)
+
+
+class ThreadNames:
+    """The chain on `ContextPacks` itself, under the names that scripts called before there was `threads`."""
+
+    def __init__(self, threads: Threads) -> None:
+        self.threads = threads
+        self.create_thread = threads.create
+        self.update_thread = threads.update
+        self.add_trigger = threads.add_trigger
+        self.create_worker = threads.create_worker
+        self.report = threads.report
+        self.link = threads.link
+        self.get_thread = threads.get
+        self.get_worker = threads.get_worker
+        self.get_trigger = threads.get_trigger
+        self.payload = threads.payload
+        self.thread_events = threads.events

@@ -45,6 +45,21 @@ def walked(packs: ContextPacks, thread: str, limit: int, cursor: str | None = No
         cursor = page.next_cursor
 
 
+def test_the_chain_answers_to_its_older_names_too(kit: Any) -> None:
+    packs: ContextPacks = kit.packs("planner")
+    packs.create_thread("Nightly build", thread_id="thr_night")
+    packs.add_trigger("thr_night", "ci", payload="red", trigger_id="trg_red")
+    packs.create_worker("Mend the build", ["thr_night"], worker_id="wkr_mend")
+    packs.report("wkr_mend", "Mended.", ["trg_red"])
+    packs.update_thread("thr_night", status="done")
+    packs.link("wkr_mend", "thr_night", "relates_to")
+    assert packs.get_thread("thr_night").owner_workers == ("wkr_mend",)
+    assert packs.get_worker("wkr_mend").cites == ("trg_red",)
+    assert packs.get_trigger("trg_red").source == "ci"
+    assert packs.payload("trg_red").body == b"red"
+    assert [event.id for event in packs.thread_events("thr_night").events] == ["trg_red"]
+
+
 # ---- 1. an id never changes and is never used again
 
 
