@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from context_packs.store.errors import InvalidField
 from context_packs.store.records import Record
+from context_packs.store.validation import miscounted
 from context_packs.store.values import Candidates
 
 from .packing.request import MAX_KNOWN, MAX_KNOWN_CHARS
@@ -65,9 +66,9 @@ class Contents:
 
 
 def limited(limit: object) -> int:
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= MAX_LIMIT:
-        raise InvalidField(f"limit: {str(limit)[:40]} is not a whole number from 0 to {MAX_LIMIT}", field="limit")
-    return limit
+    if wrong := miscounted(limit, 0, MAX_LIMIT):
+        raise InvalidField(f"limit: {wrong}", field="limit")
+    return cast(int, limit)
 
 
 def entries_of(external_context: object) -> tuple[dict[str, Any], ...]:

@@ -20,6 +20,7 @@ from context_packs.store.file.duck import Mode
 from context_packs.store.protocol import Store
 from context_packs.store.records import Record, Written, is_id, parse_id
 from context_packs.store.search.embedders import Embedder
+from context_packs.store.validation import shown, unfit
 from context_packs.store.values import Candidates, Viewer
 
 from .export import write_file
@@ -216,8 +217,9 @@ class ContextPacks(ThreadNames):
 
     def get_contents(self, refs: Sequence[str]) -> Contents:
         """Whole records in request order, at most 20; a ref that names nothing visible goes to `missing`."""
-        if not isinstance(refs, list | tuple) or not 1 <= len(refs) <= MAX_REFS:
-            raise InvalidField(f"refs: give a list of 1 to {MAX_REFS} ids", field="refs")
+        listed = isinstance(refs, list | tuple)
+        if wrong := unfit(len(refs), 1, MAX_REFS) if listed else f"{shown(refs)} is not a list":
+            raise InvalidField(f"refs: {wrong}", field="refs")
         wanted = list(dict.fromkeys(ref if isinstance(ref, str) else repr(ref)[:64] for ref in refs))
         found = self.store.fetch([ref for ref in wanted if is_id(ref)], self.viewer)
         return Contents(

@@ -21,6 +21,7 @@ from context_packs.store.memory.prepare import (
 )
 from context_packs.store.records import Record, Written
 from context_packs.store.times import parse_time
+from context_packs.store.validation import miscounted
 
 from .fields import Where
 
@@ -439,11 +440,9 @@ def _short(field: str, text: str, most: int = MAX_LABEL_CHARS) -> str:
 
 
 def _expiry(packs: ContextPacks, ttl_seconds: int | None) -> datetime | None:
-    if ttl_seconds is None or ttl_seconds == 0:
-        return None
-    if isinstance(ttl_seconds, bool) or not 0 < ttl_seconds <= MAX_TTL:
-        raise InvalidField(f"ttl_seconds: {ttl_seconds} is not a whole number from 0 to {MAX_TTL}", field="ttl_seconds")
-    return packs.now() + timedelta(seconds=ttl_seconds)
+    if wrong := miscounted(ttl_seconds or 0, 0, MAX_TTL):
+        raise InvalidField(f"ttl_seconds: {wrong}", field="ttl_seconds")
+    return packs.now() + timedelta(seconds=ttl_seconds) if ttl_seconds else None
 
 
 def _told(moment: datetime) -> str:

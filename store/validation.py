@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from typing import Any
 
 _ID_OF = re.compile(r"\^?\(?(?:\?:)?(trg|thr|wkr)_")
@@ -63,6 +64,8 @@ def reason(error: Mapping[str, Any], known: Iterable[str] = (), show: Callable[[
     if isinstance(error["input"], str) and kind in ("too_long", "too_short"):
         kind = f"string_{kind}"  # a text that was checked before its length is
     value = show(error["input"])
+    if isinstance(error["input"], str) and kind.startswith(("less_than", "greater_than")):
+        value = shown(error["input"].strip())[1:-1]  # a number that stood in an address
     if kind in _PLAIN:
         return f"{value} {_PLAIN[kind]}"
     match kind:
@@ -91,6 +94,23 @@ def reason(error: Mapping[str, Any], known: Iterable[str] = (), show: Callable[[
             names = ", ".join(known)
             return f"unknown field; known are {names}" if names else "unknown field; leave it out"
     return str(error["msg"])
+
+
+def miscounted(value: object, least: float, most: float = inf, *, whole: bool = True) -> str | None:
+    """What is wrong with a number: its kind, or the bound that it passes; None where it is right."""
+    kinds = (int,) if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or value != value:
+        return f"{shown(value)} is not a {'whole ' if whole else ''}number"
+    if value < least:
+        return f"{shown(value)} is below {_number(least)}"
+    return f"{shown(value)} is above {_number(most)}" if value > most else None
+
+
+def unfit(size: int, least: float, most: float) -> str | None:
+    """What is wrong with the number of entries of a list, and what to do; None where it is right."""
+    if size < least:
+        return f"has fewer than {_number(least)} entries: give more"
+    return f"has more than {_number(most)} entries: give fewer" if size > most else None
 
 
 def blank(field: str) -> str:

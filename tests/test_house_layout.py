@@ -46,7 +46,7 @@ ORDER = (
 MOST_LINES = 400
 # Files that are longer, and by how much: the number may only fall, and the row goes when the file fits.
 LONG_FILES: dict[str, int] = {
-    "packer/work.py": 451,
+    "packer/work.py": 450,
     "store/file/engine.py": 454,
     "store/search/candidates.py": 489,
     "store/text/analyzer.py": 494,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Conflict, InvalidField, StoreError
 from ..file.duck import Duck, Session, query
 from ..times import parse_time, utc
+from ..validation import miscounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,8 +102,8 @@ def read(
     `limit` is 1 to 1000. A cursor stands behind the (time, number) of an entry: whatever is written while somebody
     pages, no entry comes twice. Raises InvalidField, and Conflict for the cursor of another query.
     """
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_LIMIT:
-        raise InvalidField(f"limit: {str(limit)[:40]} is not a whole number from 1 to {MOST_LIMIT}", field="limit")
+    if wrong := miscounted(limit, 1, MOST_LIMIT):
+        raise InvalidField(f"limit: {wrong}", field="limit")
     params: dict[str, Any] = {name: value for name, value in equal.items() if value is not None}
     for name, value in params.items():
         if name not in ("agent_id", "token_id", "action", "object_id"):

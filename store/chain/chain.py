@@ -14,6 +14,7 @@ from ..errors import InvalidField
 from ..file.duck import Duck, Session
 from ..memory import reads
 from ..records import Kind, Written, is_id
+from ..validation import miscounted
 from ..values import Viewer
 from . import batch as chain_writes
 from . import gets as chain_reads
@@ -124,15 +125,15 @@ class Chain:
     def payload(self, one: str, viewer: Viewer, start: int = 0, end: int | None = None) -> Payload:
         """See ContextPacks.threads.payload."""
         for name, value in (("start", start), ("end", end)):
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62):
-                raise InvalidField(f"{name}: {ascii(value)[:40]} is not a whole number from 0", field=name)
+            if value is not None and (wrong := miscounted(value, 0, 2**62 - 1)):
+                raise InvalidField(f"{name}: {wrong}", field=name)
         with self._duck.reading() as session:
             return chain_reads.payload(session, one, viewer, reads.sight(viewer, self._clock()), start, end)
 
     def events(self, one: str, viewer: Viewer, cursor: str | None = None, limit: int = 50) -> Events:
         """See ContextPacks.threads.events."""
         most = chain_reads.MAX_EVENTS
-        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
-            raise InvalidField(f"limit: {str(limit)[:40]} is not a whole number from 1 to {most}", field="limit")
+        if wrong := miscounted(limit, 1, most):
+            raise InvalidField(f"limit: {wrong}", field="limit")
         with self._duck.reading() as session:
             return chain_reads.events(session, one, viewer, reads.sight(viewer, self._clock()), cursor, limit)

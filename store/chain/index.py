@@ -9,6 +9,7 @@ from hashlib import sha256
 from ..errors import InvalidField
 from ..file.duck import Session
 from ..memory import reads
+from ..validation import miscounted
 from ..values import Viewer
 from .cursor import make_cursor, read_cursor
 
@@ -46,8 +47,8 @@ def threads(
     A cursor stands in front of a thread by when that was made, so threads that come in meanwhile shift nothing. Raises
     InvalidField for a limit out of range and what is no cursor, Conflict for the cursor of another listing.
     """
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_THREADS:
-        raise InvalidField(f"limit: {str(limit)[:40]} is not a whole number from 1 to {MAX_THREADS}", field="limit")
+    if wrong := miscounted(limit, 1, MAX_THREADS):
+        raise InvalidField(f"limit: {wrong}", field="limit")
     if status is not None and not isinstance(status, str):
         raise InvalidField("status: give one status, or None for all", field="status")
     asked = f"thr_.{sha256((status or '').encode('utf-8', 'replace')).hexdigest()[:16]}"

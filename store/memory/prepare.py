@@ -31,7 +31,7 @@ from ..text.clean import blank
 from ..text.duplicates import fingerprint_of
 from ..text.passages import divide
 from ..times import parse_time
-from ..validation import told
+from ..validation import miscounted, told
 
 DEFAULT_PATH = "notes"
 MAX_CONTENT_CHARS = 4_000_000
@@ -125,8 +125,8 @@ def _fold(record: Mapping[str, Any]) -> Mapping[str, Any]:
         number = folded.pop(name, None)
         if number is None:
             continue
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
-            raise InvalidField(f"{name}: {ascii(number)[:40]} is not a number from 0 to 1", field=name)
+        if wrong := miscounted(number, 0, 1, whole=False):
+            raise InvalidField(f"{name}: {wrong}", field=name)
         metadata = folded.get("metadata", {})
         if isinstance(metadata, Mapping):
             folded["metadata"] = {**metadata, name: number}

@@ -168,11 +168,11 @@ class Running:
 def servers(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Starts servers in threads of this process: `servers(mode="shared", profile="internal")`; ends them all."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(_running(tmp_path / "served.duckdb", **options))
+        yield lambda **options: stack.enter_context(running(tmp_path / "served.duckdb", **options))
 
 
 @contextmanager
-def _running(path: Path, *, mode: Any = "leased", **options: Any) -> Iterator[Running]:
+def running(path: Path, *, mode: Any = "leased", **options: Any) -> Iterator[Running]:
     with ContextPacks.open(path, "planner", mode=mode, embedder="none") as packs:
         app = create_app(packs, **options)
         listening = socket.create_server(("127.0.0.1", 0))

@@ -93,7 +93,7 @@ def test_a_trigger_and_its_payload(run: Run) -> None:
         (
             ("thread", "thr_pr_412", "--events", "--limit", "0"),
             2,
-            "error: limit: 0 is not a whole number from 1 to 200\n",
+            "error: limit: 0 is below 1\n",
         ),
         (("--agent", "other", "thread", "thr_pr_412"), 4, "error: thread_id: there is no record thr_pr_412\n"),
     ],

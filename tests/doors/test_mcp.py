@@ -187,8 +187,8 @@ def test_not_a_number_is_refused_by_name(packs: ContextPacks) -> None:
         ("recall_with_context", {"query": "x"}, "external_context: is missing"),
         ("recall_with_context", {"query": "x", "external_context": [7]}, "external_context: entry 1: 7 is not text or"),
         ("recall_with_context", {"query": "x", "external_context": [{"text": "y"}]}, "external_context: entry 1 is"),
-        ("get_contents", {"refs": []}, "refs: 0 entries are fewer than 1; give more"),
-        ("get_contents", {"refs": [f"mem:{n}" for n in range(21)]}, "refs: 21 entries are more than 20; give fewer"),
+        ("get_contents", {"refs": []}, "refs: has fewer than 1 entries: give more"),
+        ("get_contents", {"refs": [f"mem:{n}" for n in range(21)]}, "refs: has more than 20 entries: give fewer"),
         ("search_memory", {"query": ""}, "query: is blank"),
         ("remember", {"content": " "}, "content: is blank"),
         ("remember", {"content": "x", "path": "a|b"}, "path: contains '|'"),
@@ -216,7 +216,7 @@ def test_no_rows_asked_for_are_no_rows(door: Door) -> None:
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(door: Door) -> None:
     """It names the tools that there are."""
-    with pytest.raises(MCPError, match=r"^name: 'shred' is no tool; known are recall_context, recall, "):
+    with pytest.raises(MCPError, match=r"^name: 'shred' is unknown; known are recall_context, recall, "):
         door.call("shred")
 
 

@@ -115,6 +115,13 @@ class Group(click.Group):
         super().__init__(*args, **kwargs)
         self.params += _global_options()
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that the first argument names; an unknown one is told with those that there are."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            known = ", ".join(self.list_commands(ctx))
+            raise click.UsageError(f"command: {ascii(args[0])[:60]} is unknown; known are {known}", ctx)
+        return super().resolve_command(ctx, args)
+
 
 class Whole(click.ParamType[int]):
     """A whole number; its range is the library's affair."""
@@ -216,7 +223,19 @@ def _refused(error: click.ClickException) -> InvalidField:
     """A command line that can not be read, as an error that names the option or argument."""
     param = getattr(error, "param", None)
     field = param.name if param is not None else getattr(error, "option_name", None)
-    return InvalidField(error.format_message(), field=field or "command")
+    return InvalidField(_line(error, field), field=field or "command")
+
+
+def _line(error: click.ClickException, field: str | None) -> str:
+    """The line of the other doors where they have one, else click's own."""
+    if isinstance(error, click.MissingParameter) and field is not None:
+        return f"{field}: is missing"
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        way_out = f"see {error.ctx.command_path} --help"
+        if error.possibilities:
+            way_out = f"did you mean {' or '.join(sorted(error.possibilities))}?"
+        return f"{ascii(error.option_name)[1:-1][:60]}: unknown option; {way_out}"
+    return error.format_message()
 
 
 def as_text(argument: str) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from context_packs.store.validation import miscounted
+
 from ...errors import InvalidField
 from .console import WHOLE, Command, Globals, Group, say, say_json
 
@@ -73,8 +75,8 @@ def create(state: Globals, /, scopes: str, expires: str | None, days: int | None
         raise InvalidField("agent_id: is missing: name the agent that it speaks for with --agent", field="agent_id")
     if expires is not None and days is not None:
         raise InvalidField("days: give either --days or --expires", field="days")
-    if days is not None and not 1 <= days <= MOST_DAYS:
-        raise InvalidField(f"days: {days} is not a whole number from 1 to {MOST_DAYS}", field="days")
+    if days is not None and (wrong := miscounted(days, 1, MOST_DAYS)):
+        raise InvalidField(f"days: {wrong}", field="days")
     end = datetime.now(UTC) + timedelta(days=days) if days is not None else expires
     wanted = [scope.strip() for scope in scopes.split(",")]
     with state.open() as packs:

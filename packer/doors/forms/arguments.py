@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from context_packs.store.validation import blank
+from context_packs.store.validation import blank, unfit
 
 from ...errors import InvalidField
 
@@ -61,10 +61,8 @@ def _check(field: str, where: str, schema: Mapping[str, Any], value: object) -> 
     if isinstance(value, str) and schema.get("minLength") and not value.strip():
         raise refuse(blank(field))
     if isinstance(value, list):
-        if len(value) < schema.get("minItems", 0):
-            raise refuse(f"{len(value)} entries are fewer than {schema['minItems']}; give more")
-        if len(value) > schema.get("maxItems", math.inf):
-            raise refuse(f"{len(value)} entries are more than {schema['maxItems']}; give fewer")
+        if wrong := unfit(len(value), schema.get("minItems", 0), schema.get("maxItems", math.inf)):
+            raise refuse(wrong)
         for number, entry in enumerate(value, start=1):
             _check(field, f"{where}: entry {number}", schema.get("items", {}), entry)
 

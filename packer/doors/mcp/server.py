@@ -117,7 +117,7 @@ class _Door:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is no tool; known are {known}")
+            raise MCPError(types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is unknown; known are {known}")
         try:
             answer = await self._in_thread(partial(self._call, tool, params.arguments or {}))
         except Exception as error:
