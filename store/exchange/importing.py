@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import Conflict, StoreError
-from ..file.duck import Duck
+from ..file.duck import Duck, Session, query
 from ..memory import postings, writes
-from ..memory.prepare import LINE_FIELDS, broken, check, prepare
+from ..memory.prepare import LINE_FIELDS, Prepared, broken, check, prepare
+from ..memory.repetitions import caller_hash
 from ..records import Placed, Written
+from ..times import parse_time
 from ..values import Viewer
 from .exports import take_in
 from .exports_chain import take_links
 from .lines import check_line, check_link
+from .merging import is_session, merged
 
 MOST = 1000  # records of one transaction while nobody waits for the file
 LEAST = 64  # and while somebody does: each holds the file for some hundredths of a second
@@ -88,13 +92,46 @@ def _remember(
     duck: Duck, clock: Callable[[], datetime], batch: list[Mapping[str, Any]], viewer: Viewer, pace: Pace
 ) -> list[Written]:
     # What takes time, dividing and analyzing, is done before the file is held.
-    prepared = [prepare(check(record), repaired=broken(record)) for record in batch]
+    sessions = {_hash(record, viewer): record for record in batch if is_session(record)}
+    stands: dict[int, tuple[Any, ...]] = {}
+    if sessions and duck.exists():
+        with duck.reading() as session:
+            stands = _stands(session, sessions, viewer)
+    prepared = _prepared(batch, stands, viewer)
     with duck.writing() as session:
+        if sessions and (now := _stands(session, sessions, viewer)) != stands:  # another process was faster
+            prepared = _prepared(batch, now, viewer)
         written = writes.remember(session, prepared, viewer, clock())
         due = postings.merge_is_due(session)
         pace.look()
     _sort_more(duck, due)
     return written
+
+
+def _hash(record: Mapping[str, Any], viewer: Viewer) -> int:
+    found = caller_hash(str(record.get("agent_id") or viewer.agent_id), str(record["external_id"]))
+    assert found is not None
+    return found
+
+
+def _stands(session: Session, hashes: Iterable[int], viewer: Viewer) -> dict[int, tuple[Any, ...]]:
+    """What is stored of sessions, by the hash of their ids."""
+    rows = session.rows(query("sessions"), {"hashes": list(hashes)})
+    return {row[0]: row for row in rows if viewer.sees(row[2])}
+
+
+def _prepared(batch: list[Mapping[str, Any]], stands: Mapping[int, tuple[Any, ...]], viewer: Viewer) -> list[Prepared]:
+    prepared = []
+    for record in batch:
+        repaired = broken(record)
+        row = stands.get(_hash(record, viewer)) if stands and is_session(record) else None
+        if row is not None:
+            _, _, _, content, title, metadata, created = row
+            record = merged(record, content, title, json.loads(metadata))
+            if record.get("timestamp") is not None:  # a fork may lack the beginning
+                record["timestamp"] = min(parse_time(record["timestamp"], "timestamp"), created.replace(tzinfo=UTC))
+        prepared.append(prepare(check(record), repaired=repaired))
+    return prepared
 
 
 def _sort_more(duck: Duck, due: bool) -> None:
