@@ -12,18 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import threading
-import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 from operator import add
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import regex
-import Stemmer
 
-from .variants import VARIANTS
+from .forms import ACRONYMS, GUARDS, MAX_TERM_CHARS, NEGATIONS, STOP_WORDS, normal, stem, stem_by_script, whole
 
 __all__ = [
     "MAX_SIGNATURE_KEYS",
@@ -44,33 +41,10 @@ __all__ = [
     "term_key",
 ]
 
-MAX_TERM_CHARS: Final = 64
 MAX_SIGNATURE_KEYS: Final = 256
 _MAX_PARTS: Final = 16
 _CACHED_CHARS: Final = 32  # of a chunk that is kept; longer ones hardly come again
 
-NEGATIONS: Final[frozenset[str]] = frozenset(
-    "cannot neither never no nobody none nor not nothing nowhere without".split()
-)
-STOP_WORDS: Final[frozenset[str]] = NEGATIONS | frozenset(
-    """
-    a about after again all also am an and any are as at be because been before being between both but by can could
-    did do does doing done down during each eg either else etc even ever few for from further get gets getting got had
-    has have having he her here hers herself him himself his how i ie if in into is it its itself just let me might
-    more most much must my myself of off on once only or other our ours ourselves out over own please quite rather
-    really s same shall she should so some such t than that the their theirs them themselves then there these they
-    this those though through to too under until up upon us very was we were what when where whether which while who
-    whom whose why will with would yet you your yours yourself yourselves
-    """.split()
-)
-# Words that turn or narrow what is said: one text that has them does not say the same as one that has not.
-_GUARDS: Final = NEGATIONS | frozenset(
-    """
-    after before but cancel caus disabl except former if instead never off onli only plan previous prior quit refus
-    remov revert stop temporarili than unless until when while
-    """.split()
-)
-_ACRONYMS: Final = frozenset(("AM", "AS", "CAN", "IT", "US", "WHO"))  # stop words that are names in capitals
 _PARTICLES: Final = frozenset("はがをにのとでもへや")
 _SPEAKER: Final = "\x01speaker:"
 
@@ -98,61 +72,16 @@ _TOKEN: Final = regex.compile(
     """,
     regex.V1 | regex.VERBOSE,
 )
-_LONG_MARKS: Final = regex.compile(r"(\p{M}{30})\p{M}++")
-_INVISIBLE: Final = regex.compile(r"[\u00ad\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef\u0640]++")
-_ACCENT: Final = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Cyrillic}])[\p{Mn}\p{Me}]++")
 _MARK: Final = regex.compile(r"\p{M}")
 _CAMEL: Final = regex.compile(r"(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})")
 _SPLIT: Final = regex.compile(r"[^\p{L}\p{M}\p{N}]++")
 _VERSION: Final = regex.compile(r"[vV]([0-9]++(?:\.[0-9A-Za-z]++)++)(?=$|[-+])")
 _INITIALS: Final = regex.compile(r"\p{L}(?:\.\p{L})++")
 _SUFFIX: Final = regex.compile(r"'(?:s|ll|re|ve|d|m)$", regex.IGNORECASE)
-_QUOTE: Final = regex.compile("[’ʼ‘′]")
 _PLAIN_EDGE: Final = "\"'.,;:!?()[]{}*`~"
 
 _RUN: Final = regex.compile(_CJK, regex.V1)
 _HONORIFIC: Final = regex.compile(r"(?<=\w\w)(?:さん|さま|ちゃん|くん|君|様|氏|先生)$")
-
-_local = threading.local()
-
-
-# Snowball stemmers by script, where a script tells the language well enough: not where letters of another language
-# that is written in it stand in the word (Ukrainian, Serbian; Persian, Urdu).
-_SCRIPTS: Final = (
-    ("russian", regex.compile(r"[а-яё]++(?:-[а-яё]++)*+")),
-    ("arabic", regex.compile(r"[\u0621-\u063a\u0641-\u064a]++")),
-    ("greek", regex.compile(r"[\p{Greek}--\p{Lu}]++", regex.V1)),
-    ("hindi", regex.compile(r"\p{Devanagari}++")),
-    ("tamil", regex.compile(r"\p{Tamil}++")),
-    ("armenian", regex.compile(r"\p{Armenian}++")),
-)
-_SIGNS: Final = regex.compile("[\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]++")  # vowels and reading marks
-_ALEF: Final = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ة": "ه"})
-
-
-def _stem(word: str, language: str = "english") -> str:
-    """Return the Snowball stem of a lower-case word; one stemmer a thread, as it is not thread-safe."""
-    stemmers: dict[str, Any] | None = getattr(_local, "stemmers", None)
-    if stemmers is None:
-        stemmers = _local.stemmers = {}
-    stemmer = stemmers.get(language)
-    if stemmer is None:
-        stemmer = stemmers[language] = Stemmer.Stemmer(language, 0)
-    return str(stemmer.stemWord(word))
-
-
-def _stem_by_script(word: str, folded: str) -> str:
-    """Return the stem of a word that is not ASCII, or its folded form where no stemmer knows its script.
-
-    Stemmers read accents and й, which folding takes off; so they come first.
-    """
-    lower = word.casefold().replace("\u0301", "").replace("ё", "е")
-    if "\u0600" <= lower[:1] <= "\u06ff":
-        lower = folded
-    for language, letters in _SCRIPTS:
-        if letters.fullmatch(lower):
-            return _fold(_stem(lower, language)) or folded
-    return folded
 
 
 @lru_cache(maxsize=1 << 17)
@@ -163,44 +92,18 @@ def term_key(term: str) -> int:
     )
 
 
-def _normal(chunk: str) -> str:
-    """Return a chunk in NFKC without invisible characters; long runs of marks are cut, as sorting them is quadratic."""
-    chunk = _LONG_MARKS.sub(r"\1", chunk)
-    chunk = _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk)).replace("\u2010", "-")
-    normal: str = _QUOTE.sub("'", chunk)
-    return normal.translate(VARIANTS)
-
-
-def _fold(word: str) -> str:
-    """Return a word in the form it is compared in: case folded, without accents on Latin, Greek and Cyrillic."""
-    if word.isascii():
-        return word.lower()
-    word = unicodedata.normalize("NFKD", word.casefold().replace("\u200c", "").replace("\u200d", ""))
-    word = unicodedata.normalize("NFKC", _ACCENT.sub("", word))
-    if "\u0600" <= word[:1] <= "\u06ff":
-        word = _SIGNS.sub("", word).translate(_ALEF)
-    if any(map(str.isdecimal, word)):
-        word = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in word)
-    return word
-
-
-def _whole(token: str) -> str:
-    """Return a token as one term: folded, at most 64 characters."""
-    return _fold(token[: 2 * MAX_TERM_CHARS])[:MAX_TERM_CHARS]
-
-
 def _simple(word: str, side: Side) -> str:
     """Return the term of one word without joiners, or "" for a stop word."""
-    folded = _whole(word)
+    folded = whole(word)
     if folded in STOP_WORDS:
-        if word in _ACRONYMS:
+        if word in ACRONYMS:
             return folded
-        if side == "signature" and folded in _GUARDS:
+        if side == "signature" and folded in GUARDS:
             return "not" if folded == "cannot" else folded
         return ""
     if folded.isascii():
-        return _stem(folded) if folded.isalpha() else folded
-    return _stem_by_script(word, folded) if len(word) <= MAX_TERM_CHARS else folded
+        return stem(folded) if folded.isalpha() else folded
+    return stem_by_script(word, folded) if len(word) <= MAX_TERM_CHARS else folded
 
 
 def _camel_parts(word: str) -> list[str]:
@@ -243,15 +146,15 @@ def _word(token: str, side: Side) -> Iterable[str]:
     if _INITIALS.fullmatch(token):
         yield _simple(token.replace(".", ""), side)
         return
-    yield _whole(token)
+    yield whole(token)
     version = _VERSION.match(token)
     if version:
-        yield _whole(version[1])
+        yield whole(version[1])
         token = token[1:]
     if "/" in token or "\\" in token:
         for name in token.replace("\\", "/").split("/"):
             if name and _SPLIT.search(name.strip("_")):
-                yield _whole(name.strip("_"))
+                yield whole(name.strip("_"))
             yield from _parts(name, side)
         return
     yield from _parts(token, side)
@@ -278,7 +181,7 @@ def _stands_in_cjk(chunk: str, match: regex.Match[str]) -> bool:
 def _analyze(chunk: str, side: Side) -> list[str]:
     """Return the terms of a piece of text, in order; repeats inside one token are dropped."""
     if not chunk.isascii():
-        chunk = _normal(chunk)
+        chunk = normal(chunk)
     else:
         plain = chunk.strip(_PLAIN_EDGE)
         if plain.isalpha() and (plain.islower() or plain[1:].islower()):
@@ -292,7 +195,7 @@ def _analyze(chunk: str, side: Side) -> list[str]:
         if group == "word":
             # Capitals beside CJK are a name, whatever they are in English: A社, OR部門.
             named = len(token) <= 3 and token.isalpha() and token.isupper() and _stands_in_cjk(chunk, match)
-            found = (_whole(token),) if named else _word(token, side)
+            found = (whole(token),) if named else _word(token, side)
         elif group == "cjk":
             terms.extend(_run(token, side))
             continue
@@ -305,8 +208,8 @@ def _analyze(chunk: str, side: Side) -> list[str]:
         elif group == "emoji":
             found = (token[:MAX_TERM_CHARS],)
         else:
-            whole = token.rstrip("/.,;:!?*_~")
-            found = (_whole(whole), *list(_parts(whole, side))[:_MAX_PARTS])
+            address = token.rstrip("/.,;:!?*_~")
+            found = (whole(address), *list(_parts(address, side))[:_MAX_PARTS])
         terms.extend(term for term in dict.fromkeys(found) if term)
     return terms
 
@@ -326,7 +229,7 @@ def _signature_key(term: str) -> int:
     """Key of a term with the lowest bit set where it is a fact of its own, a number or a negation, and the next one
     where it is CJK without grammar (hiragana)."""
     meant = bool(_RUN.match(term)) and not any("\u3041" <= char <= "\u309f" for char in term)
-    return term_key(term) & ~3 | (term in _GUARDS or any(map(str.isdigit, term))) | 2 * meant
+    return term_key(term) & ~3 | (term in GUARDS or any(map(str.isdigit, term))) | 2 * meant
 
 
 @lru_cache(maxsize=1 << 17)
@@ -385,7 +288,7 @@ def query_terms(text: str) -> tuple[str, ...]:
 
 def query_runs(text: str) -> list[str]:
     """Return the runs of a query that are written without blanks, in the form in which their terms are made."""
-    runs = (match["cjk"] for match in _TOKEN.finditer(_normal(text)))
+    runs = (match["cjk"] for match in _TOKEN.finditer(normal(text)))
     return [run for run in runs if run]
 
 
@@ -425,18 +328,18 @@ def signature(text: str) -> bytes:
 def _names(text: str) -> list[tuple[str, str]]:
     """Return (folded, written) for each word of a name or query; runs without blanks stay whole."""
     words: list[tuple[str, str]] = []
-    for match in _TOKEN.finditer(_normal(text)):
+    for match in _TOKEN.finditer(normal(text)):
         if match.lastgroup in ("word", "cjk", "mail", "lang"):
             token = _SUFFIX.sub("", match[0])
             for piece in _SPLIT.split(token):
                 if piece:
-                    words.append((_whole(piece), piece))
+                    words.append((whole(piece), piece))
     return words
 
 
 def speaker_term(word: str) -> str:
     """Return the term that stands for "said by somebody called ``word``"; never equal to a term of a text."""
-    return _SPEAKER + _whole(_normal(word))
+    return _SPEAKER + whole(normal(word))
 
 
 def speaker_name(term: str) -> str:
