@@ -217,35 +217,7 @@ def _filled(
     used: int,
 ) -> Pack:
     """The pack around a finished text. Its parts are made here from checked values, so they are not checked again."""
-    ranked = {item.id: item for item in found.items}
-    items: list[PackedItem] = []
-    for k, item in enumerate(placed, start=1):
-        record, spans = item.section.record, item.section.spans()
-        reference = f"{item.reference}\n" if item.reference else ""
-        section = item.body if k == len(placed) else f"{item.body}{BLANK_LINE}"
-        items.append(
-            PackedItem.model_construct(
-                id=record.id,
-                type=visible(well_formed(record.type)),
-                path=visible(well_formed(record.path)),
-                bucket=record.bucket,
-                scope=record.scope,
-                team_id=record.team_id,
-                title=visible(well_formed(record.title)),
-                status=record.status,
-                score=ranked[record.id].score,
-                reason=ranked[record.id].reason,
-                created_at=record.created_at,
-                updated_at=record.updated_at,
-                tokens=counter.total(counter.parts(reference) + counter.parts(section)),
-                total_tokens=counter.count(record.content),
-                shortened=not item.section.whole,
-                spans=spans,
-                source=dict(record.source),
-                links=list(found.links.get(record.id, ())),
-                content=_content(record, spans) if profile.item_content else None,
-            )
-        )
+    items = _items(profile, found, counter, placed)
     duplicates = sum(decision.reason == "duplicate" for decision in decisions)
     shortened = sum(item.shortened for item in items)
     dropped = sum(decision.reason in _KEPT_OUT for decision in decisions)
@@ -276,3 +248,36 @@ def _filled(
         context_text=BLANK_LINE.join(item.body for item in placed),
         text=text,
     )
+
+
+def _items(profile: Profile, found: Candidates, counter: TokenCounter, placed: list[_Placed]) -> list[PackedItem]:
+    """The items of a pack, in the order of its text."""
+    ranked = {item.id: item for item in found.items}
+    items: list[PackedItem] = []
+    for k, item in enumerate(placed, start=1):
+        record, spans = item.section.record, item.section.spans()
+        reference = f"{item.reference}\n" if item.reference else ""
+        section = item.body if k == len(placed) else f"{item.body}{BLANK_LINE}"
+        made = PackedItem.model_construct(
+            id=record.id,
+            type=visible(well_formed(record.type)),
+            path=visible(well_formed(record.path)),
+            bucket=record.bucket,
+            scope=record.scope,
+            team_id=record.team_id,
+            title=visible(well_formed(record.title)),
+            status=record.status,
+            score=ranked[record.id].score,
+            reason=ranked[record.id].reason,
+            created_at=record.created_at,
+            updated_at=record.updated_at,
+            tokens=counter.total(counter.parts(reference) + counter.parts(section)),
+            total_tokens=counter.count(record.content),
+            shortened=not item.section.whole,
+            spans=spans,
+            source=dict(record.source),
+            links=list(found.links.get(record.id, ())),
+            content=_content(record, spans) if profile.item_content else None,
+        )
+        items.append(made)
+    return items

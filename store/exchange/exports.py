@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -13,7 +13,8 @@ from ..errors import Conflict
 from ..file.duck import Row, Session, query
 from ..memory import postings, writes
 from ..memory.numbers import Numbers
-from ..memory.prepare import prepare
+from ..memory.prepare import Prepared, prepare
+from ..memory.repetitions import MARKS, Place
 from ..memory.succession import FUTURE, break_circles, settle_imported
 from ..records import LEFT_OUT, NAMED, Written, id_of, kind_of, name_hash, number_of
 from ..times import utc
@@ -100,64 +101,29 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
     numbers = Numbers(session)
     named = Keys(session, batch, numbers, [place[0] for place in places])
     keys = [named.of(index) if line.kind in NAMED else number_key(line) for index, line in enumerate(batch)]
-    there = {
-        (key, version): _There(*rest)
-        for key, version, *rest in session.rows(
-            "SELECT key, version, agent_id, path, content, forgotten FROM records "
-            "WHERE key IN (SELECT unnest($keys::BIGINT[]))",
-            {"keys": keys},
-        )
-    }
+    there = _there(session, keys)
     taken = {key for key, _ in there}
     payloads: list[tuple[int, str, bytes]] = []
     rows: list[dict[str, Any]] = []
     slots = []
     results = []
     for key, line, place in zip(keys, batch, places, strict=True):
-        here = there.get((key, line.version))
-        before = here or there.get((key, line.version - 1))
-        if before is not None and before.agent_id == place[0] and before.forgotten is not None and not line.forgotten:
-            results.append(Written(line.id, False, (LEFT_OUT,), line.version))
-            continue
-        if before is None:
-            if key in taken:
-                raise _conflict(line)
-        elif (before.agent_id, before.forgotten) != (place[0], line.forgotten):
-            raise _conflict(line)
-        if here is not None:
-            if (here.path, here.content) != (place[4], line.content):
-                raise _conflict(line)
-            results.append(Written(line.id, False, (), line.version))
+        answer = _stands_already(there, taken, key, line, place)
+        if answer is not None:
+            results.append(answer)
             continue
         there[key, line.version] = _There(place[0], place[4], line.content, line.forgotten)
         taken.add(key)
         numbers.at_least(line.kind, key, line.far)
         item = prepare(line)
         vid = numbers.passage(len(item.slots))
-        row = writes.row_of(item, place, vid=vid, key=key, version=line.version)
-        created = utc(line.timestamp) or moment
-        deleted = utc(line.deleted_at)
-        row["created_at"] = created
-        written = min(created, moment)  # what is dated in the future was written before its date
-        row["valid_from"] = utc(line.valid_from) or written
-        row["updated_at"] = utc(line.updated_at) or written
-        if line.kind not in NAMED and row["updated_at"] == created > row["valid_from"]:
-            row["updated_at"] = row["valid_from"]
-        row["valid_to"] = utc(line.valid_to)
-        row["supersedes"] = named.ref(line.supersedes, place[0])
-        row["superseded_by"] = named.ref(line.superseded_by, place[0])
-        row["superseded_at"] = utc(line.superseded_at)
-        row["superseded_from"] = utc(line.superseded_from)
-        row["superseded_until"] = utc(line.superseded_until)
-        row["forgotten_hash"] = line.forgotten_hash
-        row["deleted_at"] = deleted or (moment if line.forgotten in ("soft_delete", "hard_delete") else None)
-        row["forgotten"] = line.forgotten
+        row = _row(line, item, place, vid, key, named, moment)
         if line.forgotten in _ERASED:
             row["content_hash"], row["print_low"], row["print_high"], row["terms"] = None, 0, 0, 0
             row |= {_HASHED[name]: number for name, number in line.hashes.items()}
         else:
             slots.append((vid, item))
-        notes: tuple[str, ...] = (FUTURE,) if created > moment and line.valid_to is None else ()
+        notes: tuple[str, ...] = (FUTURE,) if row["created_at"] > moment and line.valid_to is None else ()
         if line.kind in NAMED:
             row["name"], row["name_hash"] = line.id, name_hash(line.id)
             row["thread"] = named.ref(line.thread_id, line.thread_agent_id or place[0])
@@ -179,6 +145,57 @@ def take_in(session: Session, batch: Sequence[LineIn], viewer: Viewer, now: date
         replace(one, notes=(*one.notes, broken[key])) if one.created and key in broken else one
         for key, one in zip(keys, results, strict=True)
     ]
+
+
+def _there(session: Session, keys: Sequence[int]) -> dict[tuple[int, int], _There]:
+    """What is stored of the versions of some records, by key and version."""
+    rows = session.rows(
+        "SELECT key, version, agent_id, path, content, forgotten FROM records "
+        "WHERE key IN (SELECT unnest($keys::BIGINT[]))",
+        {"keys": list(keys)},
+    )
+    return {(key, version): _There(*rest) for key, version, *rest in rows}
+
+
+def _stands_already(
+    there: Mapping[tuple[int, int], _There], taken: Container[int], key: int, line: LineIn, place: Place
+) -> Written | None:
+    """The answer for a line that adds nothing, None for one to be written. Raises Conflict where its id stands for
+    something else."""
+    here = there.get((key, line.version))
+    before = here or there.get((key, line.version - 1))
+    if before is not None and before.agent_id == place[0] and before.forgotten is not None and not line.forgotten:
+        return Written(line.id, False, (LEFT_OUT,), line.version)
+    if before is None:
+        if key in taken:
+            raise _conflict(line)
+    elif (before.agent_id, before.forgotten) != (place[0], line.forgotten):
+        raise _conflict(line)
+    if here is None:
+        return None
+    if (here.path, here.content) != (place[4], line.content):
+        raise _conflict(line)
+    return Written(line.id, False, (), line.version)
+
+
+def _row(
+    line: LineIn, item: Prepared, place: Place, vid: int, key: int, named: Keys, moment: datetime
+) -> dict[str, Any]:
+    """The row of a line, with its times and with what it replaces."""
+    row = writes.row_of(item, place, vid=vid, key=key, version=line.version)
+    created = utc(line.timestamp) or moment
+    written = min(created, moment)  # what is dated in the future was written before its date
+    row["created_at"] = created
+    row["valid_from"] = utc(line.valid_from) or written
+    row["updated_at"] = utc(line.updated_at) or written
+    if line.kind not in NAMED and row["updated_at"] == created > row["valid_from"]:
+        row["updated_at"] = row["valid_from"]
+    row["supersedes"] = named.ref(line.supersedes, place[0])
+    row["superseded_by"] = named.ref(line.superseded_by, place[0])
+    row |= {name: utc(getattr(line, name)) for name in ("valid_to", *MARKS[1:])}
+    row["deleted_at"] = utc(line.deleted_at) or (moment if line.forgotten in ("soft_delete", "hard_delete") else None)
+    row["forgotten"], row["forgotten_hash"] = line.forgotten, line.forgotten_hash
+    return row
 
 
 class _There(NamedTuple):
