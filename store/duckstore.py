@@ -17,8 +17,9 @@ from .errors import InvalidField, StoreError, StoreMissing
 from .file.duck import Duck, Mode
 from .memory import reads
 from .memory.reads import absent
+from .query.parts import read_query
 from .records import Record, Written, is_id
-from .search.candidates import log, newest, restore, search
+from .search.candidates import MAX_QUERY_CHARS, log, newest, restore, search
 from .search.embedders import Embedder
 from .search.ranking.scoring import DEFAULT_SCORING, Scoring
 from .values import Candidates, Filters, Viewer
@@ -213,7 +214,7 @@ class DuckStore:
         hops: int = 0,
     ) -> Candidates:
         """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
-        question = self._question(filters.hypothetical or text)
+        question = self._question(text, filters.hypothetical)
         with self._searches.place(), self.duck.reading() as session:
             return search(
                 session,
@@ -229,16 +230,23 @@ class DuckStore:
                 question=question,
             )
 
-    def _question(self, text: str) -> nearness.Question | None:
-        """The query as a vector, made while the file is not held; None where there is nothing to compare it with."""
+    def _question(self, text: str, hypothetical: str) -> nearness.Question | None:
+        """What is asked for as a vector, made while the file is not held; None where there is nothing to compare it
+        with. Of a query what it asks: neither a pasted log nor the instructions around it."""
         if self.embedder is None:
             return None
         from .search.meaning import nearness, stored
 
+        asked = read_query(text[:MAX_QUERY_CHARS], self.clock())
+        if asked.idle:
+            return None
         if not self._dimensions:
             with self.duck.reading() as session:
                 self._dimensions = stored.dimensions_of(session, self.embedder.name)
-        return nearness.ask(self.embedder, text, self._dimensions) if self._dimensions else None
+        if not self._dimensions:
+            return None
+        wanted = hypothetical or "\n".join(part.text for part in asked.parts) or asked.text
+        return nearness.ask(self.embedder, wanted, self._dimensions)
 
     def restore(
         self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0

@@ -129,11 +129,11 @@ def _matching(
     sizes = details["passages"].astype(np.int64)
     names = named(words, asked.speakers[:MAX_QUERY_TERMS], found)
     ranked = rank(found, first, top, sizes, scoring, names, dated(verdict.text, details["created_at"]))
-    keep = relevant(ranked, scoring) & (verdict.open or (near is not None and len(near.vids) > 0))
+    keep = relevant(ranked, scoring) & verdict.open
     if asked.decision:
         keep = of_kind(found, vids, keep)
     if near:
-        ranked, keep = fusing.fuse(ranked, keep, vids, sizes, near)
+        ranked, keep = fusing.fuse(ranked, keep, vids, sizes, near, nearness.second(session, question, vids))
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold

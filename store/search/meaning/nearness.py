@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -17,18 +18,8 @@ from .stored import Floats, Ints, expected_best, integers, layout, standard, uni
 _FETCH = 200  # rows taken over at a time
 _BLOCK = 512  # vectors turned into floats at a time: they stay in the cache of the processor
 _SPREAD = 0.01  # differences of a cosine below it tell nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Fusion:
-    """Weights of the vector arm."""
-
-    weight: float = 1.0  # of the standard score of vectors beside that of words
-    margin: float = 1.0  # by how much a passage must stand above the best of as many unrelated ones to be an answer
-    passage: float = 1.0  # standard deviations above all passages that make one of a chosen record a step of its own
-
-
-DEFAULT_FUSION = Fusion()
+MARGIN = 1.0  # by how much a passage must stand above the best of as many unrelated ones to be an answer
+_AGAIN = 0.6  # weight of what was found first, beside the question, in the second round
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +65,11 @@ def ask(embedder: Embedder, text: str, dimensions: int) -> Question:
         return Question(name, None, f"vectors: {name[:40]} failed with {type(error).__name__}")
 
 
-def look(session: Session, question: Question, where: Where, depth: int, fusion: Fusion = DEFAULT_FUSION) -> Near:
+def look(session: Session, question: Question, where: Where, depth: int) -> Near:
     """How near the question is to every passage that may be seen and is asked for; at most `depth` records."""
     vid, pas, span, similarity = _similarities(session, question, where)
     background = similarity[vid == 0]
-    floor = expected_best(len(similarity)) + fusion.margin
+    floor = expected_best(len(similarity)) + MARGIN
     order = np.argsort(pas, kind="stable")
     order = order[vid[order] > 0]
     vid, pas, span, similarity = vid[order], pas[order], span[order], similarity[order]
@@ -91,9 +82,48 @@ def look(session: Session, question: Question, where: Where, depth: int, fusion:
     high = np.flatnonzero(best >= floor)
     high = high[np.lexsort((vid[first][high], -best[high]))][:depth]
     # Each passage has the vector of its unit.
+    return Near(_passages(pas, span), np.repeat(above, span), np.repeat(among, span), vid[first][high], floor)
+
+
+def _passages(pas: Ints, span: Ints) -> Ints:
+    """The numbers of all passages of units that begin at `pas`."""
     begin = np.repeat(np.cumsum(span) - span, span)
-    passages = np.repeat(pas, span) + np.arange(len(begin)) - begin
-    return Near(passages, np.repeat(above, span), np.repeat(among, span), vid[first][high], floor)
+    numbers: Ints = np.repeat(pas, span) + np.arange(len(begin)) - begin
+    return numbers
+
+
+def look_again(session: Session, question: Question, vids: Ints, best: Ints, worth: Floats) -> tuple[Ints, Floats]:
+    """The second round: what is near to the question and to what was found first, in versions `vids`.
+
+    A question of several steps does not name what its second step needs; the first answers do. `best` are passages,
+    `worth` their weights; the answer are passages in ascending order with their standard scores. Vectors are centred
+    first, as all of a model point in much the same direction.
+    """
+    assert question.vector is not None
+    kind = layout(len(question.vector))
+    rows = session.rows(query("vectors_of"), {"model": question.model, "vids": vids.tolist()})
+    rows.sort(key=lambda row: int(row[1]))
+    stored = np.frombuffer(b"".join(row[3] for row in rows), kind)
+    span = np.array([n for row in rows for n in row[2] or [1] * (len(row[3]) // kind.itemsize)], dtype=np.int64)
+    pas = np.array(
+        [n for row in rows for n in accumulate((row[2] or [1] * (len(row[3]) // kind.itemsize))[:-1], initial=row[1])],
+        dtype=np.int64,
+    )
+    told = ~np.isnan(stored["scale"])
+    stored, span, pas = stored[told], span[told], pas[told]
+    if not len(pas):
+        return pas, np.zeros(0)
+    units = stored["units"].astype(np.float32) * stored["scale"][:, None]
+    centre = units.mean(axis=0)
+    units -= centre
+    found = np.searchsorted(pas, best, side="right") - 1
+    inside = (found >= 0) & (best < pas[found] + span[found])
+    target = question.vector - centre
+    if inside.any():
+        mean = (units[found[inside]] * worth[inside, None]).sum(axis=0) / max(float(worth[inside].sum()), 1e-9)
+        target = target + _AGAIN * mean
+    similarity = (units @ target).astype(np.float64)
+    return _passages(pas, span), np.repeat(standard(similarity), span)
 
 
 def arm(
@@ -145,3 +175,9 @@ def _similarities(session: Session, question: Question, where: Where) -> tuple[I
     similarity = np.concatenate(parts).astype(np.float64) / factor
     told = ~np.isnan(similarity)
     return np.array(vids)[told], np.array(firsts)[told], np.array(spans)[told], similarity[told]
+
+
+def second(session: Session, question: Question | None, vids: Ints) -> Callable[[Ints, Floats], tuple[Ints, Floats]]:
+    """`look_again` in some versions, for passages with weights that are still to be found."""
+    assert question is not None
+    return lambda best, worth: look_again(session, question, vids, best, worth)
