@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .memory.erasure import Forgotten
     from .search.meaning import nearness
     from .search.meaning.background import Background
+    from .search.meaning.held import Held
 
 
 class DuckStore:
@@ -61,6 +62,7 @@ class DuckStore:
         self.known_profile = known_profile  # raises InvalidField for a profile that a token can not have
         self._dimensions = 0  # of the stored vectors, once there are any
         self._background: Background | None = None
+        self._held: Held | None = None  # vectors that this process remembers
         self._making = threading.Lock()
         self._gets = Together(self._get)
         self._searches = InTurn(os.cpu_count() or 1)  # more at once would only fight for the interpreter
@@ -235,7 +237,7 @@ class DuckStore:
         with. Of a query what it asks: neither a pasted log nor the instructions around it."""
         if self.embedder is None:
             return None
-        from .search.meaning import nearness, stored
+        from .search.meaning import held, nearness, stored
 
         asked = read_query(text[:MAX_QUERY_CHARS], self.clock())
         if asked.idle:
@@ -245,8 +247,10 @@ class DuckStore:
                 self._dimensions = stored.dimensions_of(session, self.embedder.name)
         if not self._dimensions:
             return None
+        with self._making:
+            self._held = self._held or held.Held()
         wanted = hypothetical or "\n".join(part.text for part in asked.parts) or asked.text
-        return nearness.ask(self.embedder, wanted, self._dimensions)
+        return nearness.ask(self.embedder, wanted, self._dimensions, self._held)
 
     def restore(
         self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0

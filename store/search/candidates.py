@@ -132,8 +132,8 @@ def _matching(
     keep = relevant(ranked, scoring) & verdict.open
     if asked.decision:
         keep = of_kind(found, vids, keep)
-    if near:
-        ranked, keep = fusing.fuse(ranked, keep, vids, sizes, near, nearness.second(session, question, vids))
+    if near and question:
+        ranked, keep = fusing.told(question, near, ranked, keep, vids, sizes)
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ranking.scoring import SIGNALS, Ranked, Scores
-from .nearness import Near
+from .nearness import Chosen, Near, Question, look_again, of_versions
 from .stored import Floats, Ints
 
 Again = Callable[[Ints, Floats], tuple[Ints, Floats]]
@@ -54,12 +54,24 @@ def widen(first: Scores, top: Ints, near: Near) -> tuple[Scores, Ints]:
     return wider, np.array(list(both), dtype=np.int64)
 
 
+def told(
+    question: Question, near: Near, ranked: Ranked, keep: NDArray[np.bool_], vids: Ints, sizes: Ints
+) -> tuple[Ranked, NDArray[np.bool_]]:
+    """Both rounds of meaning over the records at hand."""
+
+    def again(best: Ints, worth: Floats) -> tuple[Ints, Floats]:
+        return look_again(question, near, vids, best, worth)
+
+    return fuse(ranked, keep, vids, sizes, of_versions(question, near, vids), near.floor, again)
+
+
 def fuse(
     ranked: Ranked,
     keep: NDArray[np.bool_],
     vids: Ints,
     sizes: Ints,
-    near: Near,
+    near: Chosen,
+    floor: float,
     again: Again | None = None,
     fusion: Fusion = DEFAULT_FUSION,
 ) -> tuple[Ranked, NDArray[np.bool_]]:
@@ -86,7 +98,7 @@ def fuse(
         return spread
 
     among = placed(near.pas, near.among)
-    answers = placed(near.pas, near.above) >= near.floor
+    answers = placed(near.pas, near.above) >= floor
     held = float(ranked.coverage.max(initial=0.0))
     weight = SIGNALS["meaning"].weight * (1 + fusion.lean * max(0.0, 1 - held / fusion.shared))
     value = lexical + weight * np.maximum(among, fusion.low)
