@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .maintenance.compact import Compacted
     from .memory.erasure import Forgotten
     from .search.meaning import nearness
+    from .search.meaning.answering import Answering
     from .search.meaning.background import Background
     from .search.meaning.held import Held
 
@@ -60,7 +61,7 @@ class DuckStore:
         self.scoring = scoring
         self.embedder = embedder
         self.known_profile = known_profile  # raises InvalidField for a profile that a token can not have
-        self._dimensions = 0  # of the stored vectors, once there are any
+        self._answering: Answering | None = None  # the model for queries, once it is settled
         self._background: Background | None = None
         self._held: Held | None = None  # vectors that this process remembers
         self._making = threading.Lock()
@@ -237,20 +238,22 @@ class DuckStore:
         with. Of a query what it asks: neither a pasted log nor the instructions around it."""
         if self.embedder is None:
             return None
-        from .search.meaning import held, nearness, stored
+        from .search.meaning import answering, held, nearness
 
         asked = read_query(text[:MAX_QUERY_CHARS], self.clock())
         if asked.idle:
             return None
-        if not self._dimensions:
+        found = self._answering
+        if found is None or found.model is not self.embedder:
             with self.duck.reading() as session:
-                self._dimensions = stored.dimensions_of(session, self.embedder.name)
-        if not self._dimensions:
+                found = answering.answering(session, self.embedder)
+            self._answering = found if found.settled else None
+        if not found.dimensions:
             return None
         with self._making:
             self._held = self._held or held.Held()
         wanted = hypothetical or "\n".join(part.text for part in asked.parts) or asked.text
-        return nearness.ask(self.embedder, wanted, self._dimensions, self._held)
+        return nearness.ask(found.model, wanted, found.dimensions, self._held)
 
     def restore(
         self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0
