@@ -303,7 +303,7 @@ class ContextPacks(ThreadNames):
         from context_packs.store.exchange.importers import ImportReport, read
 
         report = report or ImportReport()
-        for batch in self.import_batches(read(format, Path(source), options=options, report=report)):
+        for batch in self.import_batches(read(format, Path(source), options=options, report=report, marks=True)):
             for note in (note for one in batch for note in one.notes):
                 report.note(note)
             yield batch

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,8 @@ from .errors import InvalidField, StoreError, StoreMissing
 from .file.duck import Duck, Mode
 from .memory import reads
 from .memory.reads import absent
-from .query.parts import read_query
-from .records import Record, Written, is_id
-from .search.candidates import MAX_QUERY_CHARS, log, newest, restore, search
+from .records import Record, Written, id_of, is_id
+from .search.candidates import log, newest, restore, search
 from .search.embedders import Embedder
 from .search.ranking.scoring import DEFAULT_SCORING, Scoring
 from .values import Candidates, Filters, Viewer
@@ -28,14 +27,13 @@ if TYPE_CHECKING:
     from .access.audit import Audit
     from .access.tokens import Tokens
     from .chain.chain import Chain
+    from .exchange.undoing import Import, Undone
     from .maintenance.backup import Saved
     from .maintenance.check import Finding
     from .maintenance.compact import Compacted
     from .memory.erasure import Forgotten
     from .search.meaning import nearness
-    from .search.meaning.answering import Answering
     from .search.meaning.background import Background
-    from .search.meaning.held import Held
 
 
 class DuckStore:
@@ -61,9 +59,8 @@ class DuckStore:
         self.scoring = scoring
         self.embedder = embedder
         self.known_profile = known_profile  # raises InvalidField for a profile that a token can not have
-        self._answering: Answering | None = None  # the model for queries, once it is settled
+        self._dimensions = 0  # of the stored vectors, once there are any
         self._background: Background | None = None
-        self._held: Held | None = None  # vectors that this process remembers
         self._making = threading.Lock()
         self._gets = Together(self._get)
         self._searches = InTurn(os.cpu_count() or 1)  # more at once would only fight for the interpreter
@@ -135,6 +132,33 @@ class DuckStore:
     def remember_many(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> list[Written]:
         """Write records; results in order. See `remember_batches`."""
         return [written for batch in self.remember_batches(records, viewer) for written in batch]
+
+    def imports(self, viewer: Viewer) -> list[Import]:
+        """Imports of the agent of which something stands, newest first."""
+        from .exchange import undoing
+
+        with self.duck.reading() as session:
+            return undoing.imports(session, viewer)
+
+    def undo_import(self, one: str, viewer: Viewer, *, mode: str = "soft_delete", dry: bool = False) -> Undone:
+        """Forget what an import made, and put back what it changed; `dry` only says what that would be. The same source
+        can be imported again. Raises NotFound."""
+        from .exchange import undoing
+        from .memory import erasure
+
+        erasure.check((), mode, False)
+        with self.duck.reading() if dry else self.duck.writing(make=False) as session:
+            return undoing.undo(session, one, mode, viewer, self.clock(), dry=dry, on_disk=not self.duck.in_memory)
+
+    def prune(self, host: str, folder: str, seen: Collection[str], kept: Collection[str], viewer: Viewer) -> list[str]:
+        """Forget what came from a folder and is not in it any more: its own ids are not among `seen`, its file not
+        among `kept`; the ids of what was forgotten."""
+        from .exchange import undoing
+
+        with self.duck.writing(make=False) as session:
+            keys = undoing.vanished(session, host, folder, seen, kept, viewer)
+            undoing.take_back(session, keys, "soft_delete", viewer, self.clock(), on_disk=not self.duck.in_memory)
+        return [id_of(key) for key in keys]
 
     def merge(self) -> None:
         """Sort the postings if any stand unsorted, in short transactions: worth it after a large import."""
@@ -217,7 +241,7 @@ class DuckStore:
         hops: int = 0,
     ) -> Candidates:
         """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
-        question = self._question(text, filters.hypothetical)
+        question = self._question(filters.hypothetical or text)
         with self._searches.place(), self.duck.reading() as session:
             return search(
                 session,
@@ -233,27 +257,16 @@ class DuckStore:
                 question=question,
             )
 
-    def _question(self, text: str, hypothetical: str) -> nearness.Question | None:
-        """What is asked for as a vector, made while the file is not held; None where there is nothing to compare it
-        with. Of a query what it asks: neither a pasted log nor the instructions around it."""
+    def _question(self, text: str) -> nearness.Question | None:
+        """The query as a vector, made while the file is not held; None where there is nothing to compare it with."""
         if self.embedder is None:
             return None
-        from .search.meaning import answering, held, nearness
+        from .search.meaning import nearness, stored
 
-        asked = read_query(text[:MAX_QUERY_CHARS], self.clock())
-        if asked.idle:
-            return None
-        found = self._answering
-        if found is None or found.model is not self.embedder:
+        if not self._dimensions:
             with self.duck.reading() as session:
-                found = answering.answering(session, self.embedder)
-            self._answering = found if found.settled else None
-        if not found.dimensions:
-            return None
-        with self._making:
-            self._held = self._held or held.Held()
-        wanted = hypothetical or "\n".join(part.text for part in asked.parts) or asked.text
-        return nearness.ask(found.model, wanted, found.dimensions, self._held)
+                self._dimensions = stored.dimensions_of(session, self.embedder.name)
+        return nearness.ask(self.embedder, text, self._dimensions) if self._dimensions else None
 
     def restore(
         self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0

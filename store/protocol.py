@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .access.audit import Audit
     from .access.tokens import Tokens
     from .chain.chain import Chain
+    from .exchange.undoing import Import, Undone
     from .maintenance.backup import Saved
     from .maintenance.check import Finding
     from .maintenance.compact import Compacted
@@ -94,5 +95,13 @@ class Store(Protocol):
     def compact(self, progress: Callable[[str, int], None] | None = None) -> Compacted: ...
 
     def merge(self) -> None: ...
+
+    def imports(self, viewer: Viewer) -> list[Import]: ...
+
+    def undo_import(self, one: str, viewer: Viewer, *, mode: str = ..., dry: bool = ...) -> Undone: ...
+
+    def prune(
+        self, host: str, folder: str, seen: Collection[str], kept: Collection[str], viewer: Viewer
+    ) -> list[str]: ...
 
     def close(self) -> None: ...

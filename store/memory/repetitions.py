@@ -16,6 +16,7 @@ from ..values import Viewer
 from .prepare import Prepared, RecordIn, hash64, text_hash
 
 Place = tuple[str, ...]  # agent, team, scope, bucket, path
+MARKED = ("import", "folder")  # entries of `source` that importers add
 COMPLETED = "completed"  # status of what is done: the same text is a new record
 
 
@@ -197,6 +198,8 @@ def _differing(record: RecordIn, said: Mapping[str, Any], names: Iterable[str]) 
         stored = said["created_at" if name == "timestamp" else name]
         if name in ("source", "metadata"):
             stored = json.loads(stored)
+        if name == "source":  # what tells of the import that brought a record is nothing that it says
+            given, stored = ({key: said for key, said in one.items() if key not in MARKED} for one in (given, stored))
         if (utc(given) if isinstance(given, datetime) else given) != stored:
             found.append(name)
     return found

@@ -60,7 +60,7 @@ def test_an_import_does_not_wait_long_for_its_vectors(
     run: Run, store: Path, model: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is over the time is told, and the command goes on where it was left."""
-    monkeypatch.setattr("context_packs.packer.doors.cli.writes.AFTER_IMPORT", 0.0)
+    monkeypatch.setattr("context_packs.packer.doors.cli.imports.AFTER_IMPORT", 0.0)
     file = tmp_path / "lines.jsonl"
     file.write_text("".join(json.dumps({"content": f"Soup {n} was served."}) + "\n" for n in range(40)), "utf-8")
     ran = run("import", "jsonl", str(file))

@@ -82,14 +82,6 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
         records("jsonl", source)
 
 
-def test_utf_16_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    """A file saved as UTF-16 is named and says what to do."""
-    source = tmp_path / "wide.jsonl"
-    source.write_text('{"content": "a"}', encoding="utf-16")
-    with pytest.raises(InvalidField, match=r"^wide\.jsonl: is UTF-16 text; save it as UTF-8$"):
-        records("jsonl", source)
-
-
 def test_reports_stay_small() -> None:
     """A hundred different reasons are named; the rest is counted together."""
     report = ImportReport()

@@ -234,7 +234,7 @@ def test_compacted_history_is_a_summary(tmp_path: Path) -> None:
 def test_sessions_without_text_give_no_record(tmp_path: Path) -> None:
     """A file of side chains, and a summary alone, are counted."""
     report = ImportReport()
-    written(tmp_path, user("x", isSidechain=True), name="agent-1.jsonl")
+    written(tmp_path, user("x", isSidechain=True), name="a.jsonl")
     written(tmp_path, {"type": "summary", "summary": "s", "leafUuid": "u"}, name="b.jsonl")
     written(tmp_path, user([{"type": "thinking", "thinking": "t"}], sessionId="c"), name="c.jsonl")
     assert list(read("claude-code", tmp_path, report=report)) == []
@@ -244,6 +244,25 @@ def test_sessions_without_text_give_no_record(tmp_path: Path) -> None:
         "thinking": 1,
         "session without text": 1,
     }
+
+
+def test_subagents_have_episodes_of_their_own(tmp_path: Path) -> None:
+    """By the name in their lines or of their file, under the id of the session that called them, wherever they are."""
+    report = ImportReport()
+    (tmp_path / "s-1" / "subagents").mkdir(parents=True)
+    written(tmp_path, user("main", cwd="/home/mika/app"), user("lost", isSidechain=True), name="s-1.jsonl")
+    deep = {"isSidechain": True, "cwd": "/home/mika/app"}
+    written(tmp_path / "s-1" / "subagents", user("find it", agentId="a7", **deep), user("found", agentId="a7", **deep),
+            '{"type": "assi', name="agent-a7.jsonl")  # fmt: skip
+    written(tmp_path, user("look", **deep), name="agent-b8.jsonl")
+    found = list(read("claude-code", tmp_path, report=report))
+    assert [(r["external_id"], r["type"], r["path"], r["content"]) for r in found] == [
+        ("claude-code:s-1:agent-b8", "subagent", "sessions/app/s-1/agent-b8", "User: look"),
+        ("claude-code:s-1", "session", "sessions/app/s-1", "User: main"),
+        ("claude-code:s-1:agent-a7", "subagent", "sessions/app/s-1/agent-a7", "User: find it\nUser: found"),
+    ]
+    assert found[2]["source"]["agent"] == "a7"
+    assert report.skipped == {"half-written last line": 1, "side chain": 1}
 
 
 def test_sessions_are_told_apart_and_brought_together(tmp_path: Path) -> None:

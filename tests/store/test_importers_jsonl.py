@@ -91,7 +91,10 @@ def test_the_first_bad_line_is_named(tmp_path: Path, line: str, field: str, mess
 
 def test_bytes_that_are_not_utf_8_are_named(tmp_path: Path) -> None:
     """A line in another encoding raises instead of storing damaged text."""
-    with pytest.raises(InvalidField, match=r"^notes\.jsonl, line 1: is not UTF-8; save the file as UTF-8$"):
+    with pytest.raises(
+        InvalidField,
+        match=r"^notes\.jsonl: is not UTF-8, and for sure neither .*; save it as UTF-8$",
+    ):
         of_text(tmp_path, '{"content": "日本"}'.encode("cp932"))
 
 

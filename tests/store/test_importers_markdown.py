@@ -108,7 +108,8 @@ def test_a_folder_is_walked_in_order_without_what_is_hidden(tmp_path: Path) -> N
     (tmp_path / "link.md").symlink_to(tmp_path / "b.md")
     report = ImportReport()
     assert [record["path"] for record in read("markdown", tmp_path, report=report)] == ["A.TXT", "a/z.markdown", "b.md"]
-    assert report.skipped == {"symbolic link": 1, "file that is not UTF-8": 1, "file without text": 1}
+    assert report.skipped == {"symbolic link": 1, "file without text": 1}
+    assert list(report.failed) == ["bytes.md"]
     assert report.read == 3
 
 

@@ -12,11 +12,12 @@ import click
 from ...errors import InvalidField
 from .chain import thread, trigger, worker
 from .console import Globals, Group, as_path, drop_output, leave, run, say, say_json, standard_input
+from .imports import import_
 from .meaning import embed
 from .reads import context, demo, get, recall, restore, search
 from .repair import backup, compact, doctor, reindex, salvage
 from .server import serve, token
-from .writes import export, forget, import_, remember
+from .writes import export, forget, remember
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...errors import ContextPacksError, InvalidField
-from .console import Command, Globals, as_path, given, progress, say, say_json, standard_input
-from .meaning import AFTER_IMPORT, AFTER_WRITE, catch_up
+from .console import Command, Globals, as_path, given, say, say_json, standard_input
+from .meaning import AFTER_WRITE, catch_up
 from .repair import compacted
 
 if TYPE_CHECKING:
-    from context_packs.store.records import Written
+    pass
 
 
 @click.command(cls=Command)
@@ -80,61 +79,6 @@ def forget(state: Globals, /, ref: str, mode: str, labels: bool, later: bool) ->
         named = ", ".join(f"{one.id} ({one.why})" for one in done.derived)
         state.note(f"note: {done.derived_count} may repeat it: {named}")
     return 0 if fault is None else state.fail(fault)
-
-
-@click.command("import", cls=Command)
-@click.argument("format")
-@click.argument("sources", nargs=-1, required=True, metavar="FILE…")
-@click.option("--scope", help="for records without one")
-@click.option("--bucket", help="for records without one")
-@click.option("--path-prefix", default="", help="stands before every path that the format makes")
-@click.option("--mask-secrets/--keep-secrets", default=None, help="replace what looks like a secret")
-@click.pass_obj
-def import_(
-    state: Globals,
-    /,
-    format: str,
-    sources: tuple[str, ...],
-    scope: str | None,
-    bucket: str | None,
-    path_prefix: str,
-    mask_secrets: bool | None,
-) -> None:
-    """Import FILE… (or folders): jsonl, markdown, chat or claude-code. Running it again adds nothing."""
-    from context_packs.store.exchange.importers import ImportOptions, ImportReport
-
-    options = ImportOptions(mask_secrets=mask_secrets, path_prefix=path_prefix, scope=scope, bucket=bucket)
-    report = ImportReport()
-    counts = {"created": 0, "updated": 0, "existing": 0, "left_out": 0}
-    try:
-        with state.open() as packs, progress("importing", state) as advance:
-            for source in sources:
-                for batch in packs.import_file(format, Path(as_path(source)), options=options, report=report):
-                    for one in batch:
-                        counts[_outcome(one)] += 1
-                    advance(len(batch))
-    except ContextPacksError:
-        if counts["created"] or counts["updated"]:
-            state.note(f"{counts['created']} created and {counts['updated']} updated before the error are kept")
-        raise
-    catch_up(state, AFTER_IMPORT)
-    if state.json:
-        say_json({"read": report.read, **counts, "skipped": report.skipped, "notes": report.notes})
-        return
-    left_out = f", {counts['left_out']} left out" if counts["left_out"] else ""
-    say(f"{counts['created']} created, {counts['updated']} updated, {counts['existing']} already there{left_out}")
-    for kind, reasons in (("skipped", report.skipped), ("note", report.notes)):
-        for reason, count in sorted(reasons.items()):
-            state.note(f"{kind}: {count} × {reason}")
-
-
-def _outcome(written: Written) -> str:
-    """What an import counts a result as."""
-    from context_packs.store.records import LEFT_OUT
-
-    if LEFT_OUT in written.notes:
-        return "left_out"
-    return "created" if written.created else "updated" if written.updated else "existing"
 
 
 @click.command(cls=Command)

@@ -7,16 +7,21 @@ order of files: an import that is run again adds nothing, and what has grown bec
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from ...errors import InvalidField
-from .base import Importer, ImportOptions, ImportReport, unreadable
+from ...times import parse_time
+from ..marks import FILE_FORMATS, folder_mark, marked
+from .base import Importer, ImportOptions, ImportReport
 from .chat import read_chat
 from .claude_code import read_claude_code
+from .detect import EMPTY, form_of, tell_nothing
 from .jsonl import read_jsonl
 from .markdown import read_markdown
+from .reading import files, portable, unreadable
 
 __all__ = ["FORMATS", "ImportOptions", "ImportReport", "Importer", "read"]
 
@@ -27,9 +32,16 @@ _DEFAULTS = ("scope", "bucket", "agent_id", "team_id")
 
 
 def read(
-    format: str, source: Path, *, options: ImportOptions | None = None, report: ImportReport | None = None
+    format: str,
+    source: Path,
+    *,
+    options: ImportOptions | None = None,
+    report: ImportReport | None = None,
+    marks: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The records of a file or folder, lazily; `report` is filled while they are taken.
+
+    With `marks` each names the import, and the folder that it is a file of, in its `source`.
 
     Raises InvalidField at once for an unknown format (`field="format"`) or a source that does not exist (`"file"`),
     and while reading for a line that can not be taken; every record before that line has been given out by then.
@@ -46,16 +58,45 @@ def read(
         raise InvalidField(f"{source.name!r}: there is no such file or folder; check the path", field="file")
     if not fit:
         raise InvalidField(f"{source.name!r}: is no regular file or folder; write it to a file first", field="file")
-    options = options or ImportOptions()
-    return _given_out(importer(source, options, report := report or ImportReport()), options, report)
+    options, report = options or ImportOptions(), report or ImportReport()
+    found = _given_out(importer(source, options, report), format, source, options, report)
+    if not marks:
+        return found
+    told = {"import": report.id}
+    if format in FILE_FORMATS and source.is_dir():
+        told["folder"] = folder_mark(source)
+    return (marked(record, told) for record in found)
 
 
 def _given_out(
-    records: Iterator[dict[str, Any]], options: ImportOptions, report: ImportReport
+    records: Iterator[dict[str, Any]], format: str, source: Path, options: ImportOptions, report: ImportReport
 ) -> Iterator[dict[str, Any]]:
     defaults = {name: value for name in _DEFAULTS if (value := getattr(options, name)) is not None}
+    given, failed = 0, len(report.failed)
     for record in records:
+        given += 1
+        if isinstance(own := record.get("external_id"), str):
+            report.seen.add(own)
+        if options.since is not None and _is_older(record, options.since):
+            report.skip("older than asked for")
+            continue
         if defaults and "id" not in record:
             record = {**defaults, **record}
         report.read += 1
         yield record
+    if not given and not options.project and len(report.failed) == failed and (first := _first_file(source, options)):
+        tell_nothing(first, portable(first.name), format, report)
+
+
+def _is_older(record: Mapping[str, Any], since: datetime) -> bool:
+    """Whether all of a record is older than a moment; what has no time is not."""
+    metadata = record.get("metadata")
+    ended = metadata.get("ended_at") if isinstance(metadata, Mapping) else None
+    said = ended or record.get("timestamp")
+    return said is not None and parse_time(said, "timestamp") < since
+
+
+def _first_file(source: Path, options: ImportOptions) -> Path | None:
+    """A file of a source that has something in it."""
+    found = files(source, ("",), ImportReport(), options)
+    return next((path for path, _ in found if path.stat().st_size and form_of(path)[1] != EMPTY), None)

@@ -1,18 +1,15 @@
-"""What all importers share: options, the report, reading lines and files, and small repairs of foreign text."""
+"""What all importers share: options, the report, small repairs of foreign text, and names made of it."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 import re
-import unicodedata
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol
 
 import regex
@@ -23,8 +20,7 @@ from ...text.secrets.masking import mask
 
 MAX_TURN_CHARS = 1_000_000  # of one turn, far below what the store takes as one record
 MASKED = "secrets masked"
-_MAX_REASONS = 100
-_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_MOST_REASONS = 100
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _CLUSTER = regex.compile(r"\X")
 
@@ -36,7 +32,9 @@ class ImportOptions:
     `mask_secrets`: None is the format's own default, which is on for foreign formats and off for `jsonl`, whose
     records are the caller's own and must come back as they are. `path_prefix` stands before every path that an
     importer makes. `scope`, `bucket`, `agent_id` and `team_id` fill records that carry none (never lines of an
-    export, which are restored as they are).
+    export, which are restored as they are). `scope_of` gives the scope of a session by its working folder, where no
+    `scope` is given. `project` keeps sessions of one folder alone (with all below it, or the name of one), `since` what
+    was said later, `only` these files of a folder.
     """
 
     mask_secrets: bool | None = None
@@ -45,15 +43,24 @@ class ImportOptions:
     bucket: str | None = None
     agent_id: str | None = None
     team_id: str | None = None
+    project: str | None = None
+    scope_of: Callable[[str], str] | None = None
+    since: datetime | None = None
+    only: frozenset[Path] | None = None
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """Counts of one import, filled while it runs: records given out, what was skipped, what was changed, by reason."""
+    """What became of one import, filled while it runs: records given out, what was skipped, what was changed, by
+    reason; in `failed` each file that gave nothing, with the line that says why; in `seen` the ids of the caller's own
+    that came. `id` names the import."""
 
     read: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    id: str = field(default_factory=lambda: f"imp_{token_hex(6)}")
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count something left out, by its reason."""
@@ -63,9 +70,27 @@ class ImportReport:
         """Count something that was changed or guessed on the way in."""
         _count(self.notes, text, count)
 
+    @contextmanager
+    def reading(self, source: Path, name: str) -> Iterator[None]:
+        """Read one file of a source: in a folder, one that can not be taken is named in `failed` and the next is read;
+        a file that is all that was asked for raises its error."""
+        try:
+            yield
+        except InvalidField as error:
+            if not source.is_dir():
+                raise
+            self.fail(name, str(error))
+
+    def fail(self, name: str, why: str) -> None:
+        """Name a file that gave nothing, and why."""
+        if len(self.failed) < _MOST_REASONS or name in self.failed:
+            self.failed[name] = why
+        else:
+            _count(self.skipped, "more files that could not be read", 1)
+
 
 def _count(counts: dict[str, int], name: str, count: int) -> None:
-    if name not in counts and len(counts) >= _MAX_REASONS:
+    if name not in counts and len(counts) >= _MOST_REASONS:
         name = "other"  # reasons name foreign types: a hostile file must not grow the report without end
     counts[name] = counts.get(name, 0) + count
 
@@ -74,108 +99,6 @@ class Importer(Protocol):
     """One foreign format: a file or folder → records in the JSON Lines form, in a fixed order."""
 
     def __call__(self, source: Path, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]: ...
-
-
-# ---- files
-
-
-def files(source: Path, suffixes: tuple[str, ...], report: ImportReport) -> list[tuple[Path, str]]:
-    """A file, or all files of a folder with one of the suffixes, as (path, name relative to the folder), by name.
-
-    Names use `/` and are NFC, so that they are the same on every machine. Hidden files and folders, `node_modules` and
-    symbolic links below the folder are left out; links are counted. Raises InvalidField where nothing can be read.
-    """
-    try:
-        return _found(source, suffixes, report)
-    except OSError as error:
-        raise unreadable(source, error) from error
-
-
-def _found(source: Path, suffixes: tuple[str, ...], report: ImportReport) -> list[tuple[Path, str]]:
-    if not source.is_dir():
-        if not source.exists():
-            raise InvalidField(f"{shown(source)}: there is no such file or folder; check the path", field="file")
-        return [(source, _portable(source.name))]
-    found = []
-    for folder, folders, names in os.walk(source, onerror=_raise_unreadable):
-        folders[:] = [name for name in folders if name != "node_modules" and not name.startswith(".")]
-        for name in names:
-            path = Path(folder, name)
-            if name.startswith(".") or not name.lower().endswith(suffixes):
-                continue
-            if path.is_symlink():
-                report.skip("symbolic link")
-                continue
-            if not path.is_file():
-                report.skip("not a regular file")
-                continue
-            found.append((path, _portable(path.relative_to(source).as_posix())))
-    return sorted(found, key=lambda pair: pair[1])
-
-
-def _portable(name: str) -> str:
-    return unicodedata.normalize("NFC", repair(name))
-
-
-def _raise_unreadable(error: OSError) -> None:
-    raise unreadable(Path(error.filename or "folder"), error) from error
-
-
-def shown(path: Path) -> str:
-    """The base name of a file, fit for a message: never a path of the host."""
-    return repair(path.name) or "the folder"
-
-
-def unreadable(path: Path, error: Exception) -> InvalidField:
-    """A failure to read as an error that names the file and the way out."""
-    why = (
-        error.strerror
-        if isinstance(error, OSError) and error.strerror
-        else "the compressed data ends early or is damaged"
-    )
-    way = "make it and its folder readable" if isinstance(error, PermissionError) else "repair it or leave it out"
-    return InvalidField(f"{shown(path)}: can not be read ({why}); {way}", field="file")
-
-
-def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """Lines of a file, read as a stream: number from 1, bytes without outer blanks, whether a line end closed it.
-
-    Only LF ends a line. A UTF-8 mark at the start is dropped; a name that ends in `.gz` is unpacked.
-    """
-    try:
-        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as stream:
-            for number, raw in enumerate(stream, start=1):
-                if number == 1:
-                    if raw.startswith(_BOMS):
-                        raise InvalidField(f"{shown(path)}: is UTF-16 text; save it as UTF-8", field="file")
-                    raw = raw.removeprefix(b"\xef\xbb\xbf")
-                yield number, raw.strip(), raw.endswith(b"\n")
-    except (OSError, EOFError, zlib.error) as error:
-        raise unreadable(path, error) from error
-
-
-def parse_json(raw: bytes) -> Any:
-    """The value of a JSON text; bytes that are not UTF-8 read as U+FFFD. Raises ValueError for everything else."""
-    try:
-        return json.loads(raw.decode("utf-8", "replace"))
-    except RecursionError as error:
-        raise ValueError("is nested too deeply") from error
-
-
-def tolerant_lines(path: Path, report: ImportReport) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file that others write: blank lines pass, what is no object is skipped and counted."""
-    for _, raw, whole in lines(path):
-        if not raw:
-            continue
-        try:
-            value = parse_json(raw)
-        except ValueError:
-            report.skip("line that is not JSON" if whole else "half-written last line")
-            continue
-        if isinstance(value, dict):
-            yield value
-        else:
-            report.skip("line that is not an object")
 
 
 # ---- text

@@ -17,22 +17,20 @@ from .base import (
     ImportOptions,
     ImportReport,
     clean,
-    files,
     joined,
     label,
-    lines,
     one_line,
-    parse_json,
     parts,
     segment,
     shortened,
-    shown,
     stamp,
-    tolerant_lines,
 )
+from .detect import tell_nothing
+from .reading import files, lines, not_json, parse_json, tolerant_lines
 
 PART_CHARS = 200_000
 _SPEAKER_CHARS = 80
+_TITLE_CHARS = 80
 _CONVERSATION = ("conv_id", "conversation_id", "chat_id", "thread_id", "sample_id")
 _SESSION = ("session", "session_id", "batch")
 _SPEAKER = ("speaker", "role", "author", "name", "from")
@@ -71,6 +69,7 @@ class _Talk:
     turns: list[str] = field(default_factory=list)
     ids: list[Any] = field(default_factory=list)
     time: datetime | None = None
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,7 @@ class _Around:
     conversation: object = None
     session: object = None
     time: object = None
+    title: object = None
 
 
 def read_chat(source: Path, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
@@ -93,18 +93,21 @@ def read_chat(source: Path, options: ImportOptions, report: ImportReport) -> Ite
     above 200,000 characters goes on in `…/part-2` and so forth, cut between turns. What is no turn is skipped and
     counted; a damaged JSON document raises InvalidField.
     """
-    for path, name in files(source, (".jsonl", ".json", ".jsonl.gz", ".json.gz"), report):
+    for path, name in files(source, (".jsonl", ".json", ".jsonl.gz", ".json.gz"), report, options):
         talks: dict[tuple[str, str], _Talk] = {}
         stem = re.sub(r"(?:\.jsonl?)?(?:\.gz)?$", "", name, flags=re.IGNORECASE)
-        for value in _values(path, report):
-            _walk(value, _Around(conversation=stem), talks, options, report)
+        with report.reading(source, name):
+            for value in _values(path, report):
+                _walk(value, _Around(conversation=stem), talks, options, report)
+            if not talks:
+                tell_nothing(path, name, "chat", report)
         for talk in talks.values():
             yield from _records(talk, options)
 
 
 def _values(path: Path, report: ImportReport) -> Iterator[Any]:
     """The JSON values of a file: one document, or one value a line."""
-    first = next((raw for _, raw, _ in lines(path) if raw), b"")
+    first = next((raw for _, raw, _ in lines(path, ImportReport()) if raw), b"")
     try:
         by_line = isinstance(parse_json(first), dict)
     except ValueError:
@@ -114,10 +117,11 @@ def _values(path: Path, report: ImportReport) -> Iterator[Any]:
         yield from tolerant_lines(path, report)
         return
     try:
-        yield parse_json(b"\n".join(raw for _, raw, _ in lines(path)))
+        yield parse_json(b"\n".join(raw for _, raw, _ in lines(path, report)))
+    except InvalidField:
+        raise
     except ValueError as error:
-        message = f"{shown(path)}: is not JSON; give one JSON document or one object a line"
-        raise InvalidField(message, field="file") from error
+        raise not_json(path) from error
 
 
 def _walk(
@@ -151,20 +155,21 @@ def _inner(value: Mapping[str, Any], around: _Around) -> list[tuple[Any, _Around
         return []
     conversation, session = _first(value, _CONVERSATION), _first(value, _SESSION)
     if conversation is None and session is None:
-        conversation = value.get("id")
+        conversation = _first(value, ("id", "uuid"))
     given = _Around(
         around.conversation if conversation is None else conversation,
         around.session if session is None else session,
         _first(value, _TIME) or around.time,
+        value.get("title") or around.title,
     )
     if nested is None:
         return [
-            (value[name], _Around(given.conversation, int(name[8:]), value.get(f"{name}_date_time")))
+            (value[name], _Around(given.conversation, int(name[8:]), value.get(f"{name}_date_time"), given.title))
             for name in sorted(numbered, key=lambda name: int(name[8:]))
         ]
     inside = value[nested]
     if nested == "sessions" and isinstance(inside, list):
-        return [(one, _Around(given.conversation, i, given.time)) for i, one in enumerate(inside, start=1)]
+        return [(one, _Around(given.conversation, i, given.time, given.title)) for i, one in enumerate(inside, start=1)]
     return [(inside, given)]
 
 
@@ -195,6 +200,8 @@ def _turn(
         _name(around.session if session is None else session) or "1",
     )
     talk = talks.setdefault(key, _Talk(*key))
+    if isinstance(around.title, str) and not talk.title:
+        talk.title = one_line(clean(around.title, options, report), _TITLE_CHARS)
     if talk.time is None:
         talk.time = _time(value, around, report)
     speaker = _speaker(_first(value, _SPEAKER))
@@ -293,6 +300,8 @@ def _records(talk: _Talk, options: ImportOptions) -> Iterator[dict[str, Any]]:
             "source": {"host": "chat", "conversation": talk.conversation, "session": talk.session},
             "metadata": {"turns": turns},
         }
+        if talk.title:
+            record["title"] = talk.title
         if talk.time is not None:
             record["timestamp"] = stamp(talk.time)
         yield record

@@ -12,7 +12,8 @@ from ...memory.prepare import LINE_FIELDS, RecordIn, check
 from ...records import Placed
 from ...text.strictjson import loads
 from ..lines import LineIn, check_line, check_link
-from .base import ImportOptions, ImportReport, clean, files, lines, shown
+from .base import ImportOptions, ImportReport, clean
+from .reading import files, lines, shown
 
 
 def read_jsonl(source: Path, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
@@ -23,13 +24,14 @@ def read_jsonl(source: Path, options: ImportOptions, report: ImportReport) -> It
     field and the way out. A line with fields of an export (`id`, `version`, `superseded_by`, `deleted_at` …) is given
     on with them. Secrets are masked only where the options say so explicitly.
     """
-    for path, _ in files(source, (".jsonl", ".jsonl.gz"), report):
-        for number, raw, _ in lines(path):
-            if raw:
-                where = f"{shown(path)}, line {number}"
-                record = Placed(_record(raw, where, options, report))
-                record.where = where
-                yield record
+    for path, name in files(source, (".jsonl", ".jsonl.gz"), report, options):
+        with report.reading(source, name):
+            for number, raw, _ in lines(path, report):
+                if raw:
+                    where = f"{shown(path)}, line {number}"
+                    record = Placed(_record(raw, where, options, report))
+                    record.where = where
+                    yield record
 
 
 def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport) -> dict[str, Any]:

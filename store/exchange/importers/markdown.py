@@ -11,7 +11,8 @@ from typing import Any
 from ...errors import InvalidField
 from ...memory.prepare import MAX_CONTENT_CHARS
 from ...times import parse_time
-from .base import ImportOptions, ImportReport, clean, files, joined, label, one_line, segment, stamp, unreadable
+from .base import ImportOptions, ImportReport, clean, joined, label, one_line, segment, stamp
+from .reading import contents, files, text_of
 
 BIG_CHARS = 100_000
 _TITLE_CHARS = 200
@@ -36,45 +37,35 @@ def read_markdown(source: Path, options: ImportOptions, report: ImportReport) ->
     the path and external id of the file with its own heading behind, so editing one section leaves the others alone.
     A section above what the store takes as one record is divided further at line ends.
     """
-    for path, name in files(source, _SUFFIXES, report):
-        text = _text(path, report)
-        if text is None:
-            continue
-        front, body = _front_matter(clean(text, options, report))
-        if not body.strip():
-            report.skip("file without text")
-            continue
-        headings = [] if name.lower().endswith(".txt") else _headings(body)
-        title = front.get("title") or (headings[0][2] if headings else Path(name).stem)
-        base: dict[str, Any] = {"kind": "memory", "type": label(front.get("type", "")) or "note"}
-        base["source"] = {"host": "markdown", "file": name}
-        base["timestamp"] = stamp(_time(front, path, report))
-        if tags := _tags(front.get("tags", "")):
-            base["metadata"] = {"tags": tags}
-        if front.get("pinned", "").lower() in ("true", "yes", "on", "1"):
-            base["pinned"] = True
-        for place, heading, content in _sections(body, headings):
-            whole = f"{title} — {heading}" if heading and heading != title else title
-            yield {
-                "content": content.strip("\n"),
-                "title": one_line(whole, _TITLE_CHARS),
-                "path": joined(options.path_prefix, *(segment(part) for part in name.split("/")), place),
-                "external_id": label(f"markdown:{name}{'#' if place else ''}{place}"),
-                **base,
-            }
+    for path, name in files(source, _SUFFIXES, report, options):
+        with report.reading(source, name):
+            yield from _of_file(path, name, options, report)
 
 
-def _text(path: Path, report: ImportReport) -> str | None:
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from error
-    encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError:
-        report.skip("file that is not UTF-8")
-        return None
+def _of_file(path: Path, name: str, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
+    text = text_of(path, contents(path), report)
+    front, body = _front_matter(clean(text, options, report))
+    if not body.strip():
+        report.skip("file without text")
+        return
+    headings = [] if name.lower().endswith(".txt") else _headings(body)
+    title = front.get("title") or (headings[0][2] if headings else Path(name).stem)
+    base: dict[str, Any] = {"kind": "memory", "type": label(front.get("type", "")) or "note"}
+    base["source"] = {"host": "markdown", "file": name}
+    base["timestamp"] = stamp(_time(front, path, report))
+    if tags := _tags(front.get("tags", "")):
+        base["metadata"] = {"tags": tags}
+    if front.get("pinned", "").lower() in ("true", "yes", "on", "1"):
+        base["pinned"] = True
+    for place, heading, content in _sections(body, headings):
+        whole = f"{title} — {heading}" if heading and heading != title else title
+        yield {
+            "content": content.strip("\n"),
+            "title": one_line(whole, _TITLE_CHARS),
+            "path": joined(options.path_prefix, *(segment(part) for part in name.split("/")), place),
+            "external_id": label(f"markdown:{name}{'#' if place else ''}{place}"),
+            **base,
+        }
 
 
 def _front_matter(text: str) -> tuple[dict[str, str], str]:

@@ -1,1 +1,0 @@
-SELECT count(*) FROM vectors WHERE model = $model AND rowid > $after
