@@ -17,8 +17,9 @@ from .errors import InvalidField, StoreError, StoreMissing
 from .file.duck import Duck, Mode
 from .memory import reads
 from .memory.reads import absent
+from .query.parts import read_query
 from .records import Record, Written, id_of, is_id
-from .search.candidates import log, newest, restore, search
+from .search.candidates import MAX_QUERY_CHARS, log, newest, restore, search
 from .search.embedders import Embedder
 from .search.ranking.scoring import DEFAULT_SCORING, Scoring
 from .values import Candidates, Filters, Viewer
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from .maintenance.compact import Compacted
     from .memory.erasure import Forgotten
     from .search.meaning import nearness
+    from .search.meaning.answering import Answering
     from .search.meaning.background import Background
+    from .search.meaning.held import Held
 
 
 class DuckStore:
@@ -59,8 +62,9 @@ class DuckStore:
         self.scoring = scoring
         self.embedder = embedder
         self.known_profile = known_profile  # raises InvalidField for a profile that a token can not have
-        self._dimensions = 0  # of the stored vectors, once there are any
+        self._answering: Answering | None = None  # the model for queries, once it is settled
         self._background: Background | None = None
+        self._held: Held | None = None  # vectors that this process remembers
         self._making = threading.Lock()
         self._gets = Together(self._get)
         self._searches = InTurn(os.cpu_count() or 1)  # more at once would only fight for the interpreter
@@ -241,7 +245,7 @@ class DuckStore:
         hops: int = 0,
     ) -> Candidates:
         """What bears on a query, at most `depth` records, the first `take` of them whole. See candidates.search."""
-        question = self._question(filters.hypothetical or text)
+        question = self._question(text, filters.hypothetical)
         with self._searches.place(), self.duck.reading() as session:
             return search(
                 session,
@@ -257,16 +261,27 @@ class DuckStore:
                 question=question,
             )
 
-    def _question(self, text: str) -> nearness.Question | None:
-        """The query as a vector, made while the file is not held; None where there is nothing to compare it with."""
+    def _question(self, text: str, hypothetical: str) -> nearness.Question | None:
+        """What is asked for as a vector, made while the file is not held; None where there is nothing to compare it
+        with. Of a query what it asks: neither a pasted log nor the instructions around it."""
         if self.embedder is None:
             return None
-        from .search.meaning import nearness, stored
+        from .search.meaning import answering, held, nearness
 
-        if not self._dimensions:
+        asked = read_query(text[:MAX_QUERY_CHARS], self.clock())
+        if asked.idle:
+            return None
+        found = self._answering
+        if found is None or found.model is not self.embedder:
             with self.duck.reading() as session:
-                self._dimensions = stored.dimensions_of(session, self.embedder.name)
-        return nearness.ask(self.embedder, text, self._dimensions) if self._dimensions else None
+                found = answering.answering(session, self.embedder)
+            self._answering = found if found.settled else None
+        if not found.dimensions:
+            return None
+        with self._making:
+            self._held = self._held or held.Held()
+        wanted = hypothetical or "\n".join(part.text for part in asked.parts) or asked.text
+        return nearness.ask(found.model, wanted, found.dimensions, self._held)
 
     def restore(
         self, filters: Filters, viewer: Viewer, depth: int, take: int, known: Sequence[str] = (), hops: int = 0

@@ -46,20 +46,18 @@ ORDER = (
 MOST_LINES = 400
 # Files that are longer, and by how much: the number may only fall, and the row goes when the file fits.
 LONG_FILES: dict[str, int] = {
-    "packer/work.py": 450,
     "store/file/engine.py": 454,
-    "store/search/candidates.py": 489,
+    "store/search/candidates.py": 479,
 }
 MOST_LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS: dict[str, int] = {
     "store/memory/writes.py:remember": 129,
     "store/search/candidates.py:_matching": 99,
-    "store/search/candidates.py:_assemble": 70,
 }
 # A public function with so many parameters names them in its docstring; help texts and OpenAPI are for users.
 LEAST_PARAMETERS = 4
 SAID_FOR_USERS = ("packer/doors/cli/", "packer/doors/rest/routes/")
-WITHOUT_ARGS: dict[str, int] = {"packer/work.py": 10}  # files with such functions; the number may only fall
+WITHOUT_ARGS: dict[str, int] = {"packer/work/tasks.py": 7}  # files with such functions; the number may only fall
 MOST_FILES = 12  # modules of a folder, __init__.py included
 
 pytestmark = pytest.mark.tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..text.clean import visible
 
@@ -31,3 +31,12 @@ class Known:
         if text in self._texts:
             return True
         return len(text) >= PREFIX_FLOOR and any(text.startswith(k) or k.startswith(text) for k in self._long)
+
+
+def said_again(texts: Sequence[str], stands_for: Sequence[int | None], known: Sequence[str]) -> set[int]:
+    """Which texts say the same as one that the caller has. A text that another stands for (`stands_for`, its index) is
+    no news either where that one is known, nor the other way round."""
+    has = Known(known)
+    dropped = {index for index, text in enumerate(texts) if has.says(text)}
+    dropped |= {other for index, other in enumerate(stands_for) if index in dropped and other is not None}
+    return dropped | {index for index, other in enumerate(stands_for) if other in dropped}

@@ -23,7 +23,7 @@ from ..text.duplicates import fold, signature_of
 from ..times import parse_zone
 from ..values import Candidate, Candidates, Filters, Hit, Viewer
 from . import ordering, walk
-from .already_known import Known
+from .already_known import said_again
 from .evidence import Details, gather
 from .payload import matters, telling
 from .ranking.gate import judge, narrowed, nearest, of_kind
@@ -129,11 +129,11 @@ def _matching(
     sizes = details["passages"].astype(np.int64)
     names = named(words, asked.speakers[:MAX_QUERY_TERMS], found)
     ranked = rank(found, first, top, sizes, scoring, names, dated(verdict.text, details["created_at"]))
-    keep = relevant(ranked, scoring) & (verdict.open or (near is not None and len(near.vids) > 0))
+    keep = relevant(ranked, scoring) & verdict.open
     if asked.decision:
         keep = of_kind(found, vids, keep)
-    if near:
-        ranked, keep = fusing.fuse(ranked, keep, vids, sizes, near)
+    if near and question:
+        ranked, keep = fusing.told(question, near, ranked, keep, vids, sizes)
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold
@@ -343,6 +343,9 @@ class _Row:
     def __post_init__(self) -> None:
         self.id = id_of(self.key, self.name)
 
+    def candidate(self, rank: int, duplicate_of: str | None) -> Candidate:
+        return Candidate(self.id, rank, self.score, duplicate_of, self.reason, self.coverage)
+
 
 def _unshadowed(session: Session, rows: list[_Row], viewer: Viewer) -> list[_Row]:
     """Where two agents gave the same name, the row that the id stands for: see reads.by_ids."""
@@ -427,27 +430,14 @@ def _assemble(
     chosen = [index for index, other in enumerate(stands_for) if other is None]
     dropped: set[int] = set()
     if known:
-        folded = [index for index, other in enumerate(stands_for) if other is not None]
-        vids = [rows[index].vid for index in (*chosen, *folded)]
-        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": vids}))
-        has = Known(known)
-        dropped = {index for index in (*chosen, *folded) if has.says(texts[rows[index].vid])}
-        # A record that says the same as one the caller has is no news, whichever of the two stands for the other.
-        dropped |= {other for index in folded if index in dropped and (other := stands_for[index]) is not None}
-        chosen = [index for index in chosen if index not in dropped]
-        dropped |= {index for index, other in enumerate(stands_for) if other in dropped}
+        texts: dict[int, str] = dict(session.rows(query("contents"), {"vids": [row.vid for row in rows]}))
+        dropped = said_again([texts[row.vid] for row in rows], stands_for, known)
+    chosen = [index for index in chosen if index not in dropped]
     read(chosen[:take])
     wanted = {rows[index].id: rows[index].key for index in chosen[:take] if rows[index].id in records}
     order = [index for index in range(len(rows)) if index not in dropped]
     items = tuple(
-        Candidate(
-            rows[index].id,
-            rank,
-            rows[index].score,
-            None if (other := stands_for[index]) is None else rows[other].id,
-            rows[index].reason,
-            rows[index].coverage,
-        )
+        rows[index].candidate(rank, None if (other := stands_for[index]) is None else rows[other].id)
         for rank, index in enumerate(order, start=1)
     )
     plan |= {"candidates": len(items), "excluded": len(dropped)}

@@ -391,6 +391,63 @@ def test_hostile_texts_are_embedded_and_asked(kit: Any, text: str) -> None:
     assert kit.find(store, text) == ["mem:1"]
 
 
+# ---- a process that keeps its file
+
+
+def test_both_ways_of_reading_find_the_same(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered and what is read from the file give one answer, also where signs choose."""
+    keeps, reads_anew = kit.store(), kit.store(mode="shared")
+    for store in (keeps, reads_anew):
+        store.embedder = HashEmbedder()
+    for n in range(60):
+        kit.write(keeps, f"Server {n} was restarted on day {n * 7 % 31}. Its disk was {n % 9} years old, and full.")
+    embed(keeps)
+    for exact in (8_192, 16):
+        monkeypatch.setattr(nearness, "EXACT", exact)
+        monkeypatch.setattr(nearness, "NEAREST", 40)
+        for text in ("which server has an old disk", "restarting on day 7"):
+            found = [candidates(kit, store, text) for store in (keeps, reads_anew)]
+            assert found[0].items == found[1].items and found[0].hits == found[1].hits
+            assert found[0].plan == found[1].plan
+
+
+def test_what_is_remembered_follows_the_file(kit: Any) -> None:
+    """Vectors that come and go, by this process and by another, are those of the file at once."""
+    store, other = meaning(kit, mode="leased"), meaning(kit, mode="shared")
+    kit.write(store, VOYAGE)
+    embed(store)
+    assert kit.find(store, "our trip") == ["mem:1"]
+    kit.write(other, "A journey by train.")
+    embed(other)
+    assert sorted(kit.find(store, "our trip")) == ["mem:1", "mem:2"]
+    other.forget(["mem:1"], "hard_delete", kit.me)
+    assert kit.find(store, "our trip") == ["mem:2"]
+    kit.write(store, "An itinerary of five days.")
+    embed(store)
+    assert sorted(kit.find(store, "our trip")) == ["mem:2", "mem:3"]
+
+
+def test_a_second_step_is_found_by_the_first(kit: Any) -> None:
+    """What the question does not name, and what was found first does, comes nearer in the second round."""
+    model = Concepts()
+    store = kit.store()
+    store.embedder = model
+    kit.write(store, "The voyage was paid by an invoice.")
+    kit.write(store, "The salary budget.")
+    kit.write(store, "The bread and the apples.")
+    for text in ("A truck.", "A van."):
+        kit.write(store, text)
+    embed(store)
+    question = nearness.ask(model, "our trip", model.dimensions)
+    with store.duck.reading() as session:
+        near = nearness.look(session, question, reads.choice(kit.me, kit.clock.now, Filters()), 100)
+        vids = np.unique(near.matrix.vid[near.rows])
+        first = nearness.of_versions(question, near, vids)
+    _, again = nearness.look_again(question, near, vids, first.pas[:1], np.ones(1))
+    assert again[1] - again[2] > first.among[1] - first.among[2] + 0.5
+    assert np.argmax(again) == 0
+
+
 # ---- another model, or none
 
 
@@ -407,6 +464,44 @@ def test_another_name_has_vectors_of_its_own(kit: Any) -> None:
     assert embed(again) == 4
     assert kit.find(again, "fix my car") == ["mem:2"]
     assert len(stored(again)) == len(stored(again, "concepts-2")) == 4
+
+
+def test_the_model_before_answers_until_the_new_one_has_seen_as_much(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another model embeds everything anew without a gap: what was found by meaning stays found meanwhile."""
+    store = meaning(kit)
+    for n in range(20):
+        kit.write(store, f"The salary of month {n}.")
+    kit.write(store, VOYAGE)
+    embed(store)
+    old = Concepts()
+    monkeypatch.setitem(embedders.EMBEDDERS, "concepts", lambda: old)
+    store.embedder = new = Concepts("concepts-2")
+    running = store.embed_pending(8)
+    next(running)
+    found = candidates(kit, store, "our trip")
+    assert [item.id for item in found.items] == ["mem:21"]
+    assert (found.plan["vectors"]["embedder"], new.asked) == ("concepts", [])
+    for _ in running:
+        pass
+    found = candidates(kit, store, "our trip")
+    assert [item.id for item in found.items] == ["mem:21"]
+    assert (found.plan["vectors"]["embedder"], new.asked) == ("concepts-2", ["our trip"])
+
+
+def test_a_model_before_that_is_gone_is_not_missed(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not installed any more answers nothing; the new one answers with what it has."""
+    store = meaning(kit)
+    told(kit, store)
+    embed(store)
+
+    def gone() -> Any:
+        raise ModuleNotFoundError("No module named 'concepts'")
+
+    monkeypatch.setitem(embedders.EMBEDDERS, "concepts", gone)
+    store.embedder = Concepts("concepts-2")
+    assert kit.find(store, "fix my car") == []
+    embed(store)
+    assert kit.find(store, "fix my car") == ["mem:2"]
 
 
 def test_without_an_embedder_nothing_changes(kit: Any, tmp_path: Path) -> None:
@@ -630,12 +725,11 @@ def test_a_cosine_is_within_half_a_hundredth(kit: Any) -> None:
     question = nearness.ask(model, "soup on server 3", 64)
     assert question.vector is not None
     with store.duck.reading() as session:
-        where = reads.choice(kit.me, kit.clock.now, Filters())
-        vid, pas, _, cosine = nearness._similarities(session, question, where)
-    own = np.argsort(pas[vid > 0])
+        near = nearness.look(session, question, reads.choice(kit.me, kit.clock.now, Filters()), 100)
+    cosine = near.matrix.dots(question.vector, near.rows)
     expected = model.embed_passages(texts) @ question.vector
-    assert np.abs(cosine[vid > 0][own] - expected).max() < 0.005
-    assert (vid == 0).sum() == len(kept.BACKGROUND)
+    assert np.abs(cosine - expected).max() < 0.005
+    assert (near.matrix.vid == 0).sum() == len(kept.BACKGROUND)
 
 
 @example(np.array([1.1754944e-38], dtype=np.float32))

@@ -3,59 +3,67 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import StoreError
 from ...file.duck import Session, query
 from ...memory.reads import Where
 from ..embedders import Embedder, Vectors
-from .stored import Floats, Ints, expected_best, integers, layout, standard, unit
+from .held import EXACT, NEAREST, Held, Matrix, joined, matrix_of
+from .stored import Floats, Ints, expected_best, standard, unit
 
-_FETCH = 200  # rows taken over at a time
-_BLOCK = 512  # vectors turned into floats at a time: they stay in the cache of the processor
+_FETCH = 500  # rows taken over at a time
 _SPREAD = 0.01  # differences of a cosine below it tell nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Fusion:
-    """Weights of the vector arm."""
-
-    weight: float = 1.0  # of the standard score of vectors beside that of words
-    margin: float = 1.0  # by how much a passage must stand above the best of as many unrelated ones to be an answer
-    passage: float = 1.0  # standard deviations above all passages that make one of a chosen record a step of its own
-
-
-DEFAULT_FUSION = Fusion()
+MARGIN = 1.0  # by how much a passage must stand above the best of as many unrelated ones to be an answer
+_AGAIN = 0.6  # weight of what was found first, beside the question, in the second round
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query as a model sees it: `vector` float32[d] of length 1, or the `fault` why there is none, in one line."""
+    """A query as a model sees it: `vector` float32[d] of length 1, or the `fault` why there is none, in one line; and
+    what the process has `held` of the model's vectors."""
 
     model: str
     vector: Vectors | None
     fault: str = ""
+    held: Held | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """How near the passages that may be seen are to a question.
+    """How near what may be seen is to a question: `matrix` with the `rows` of it that may be seen.
 
-    `pas` int64[n] ascending; float64[n] each: `above` the background and `among` all vectors, in standard deviations;
-    `vids` the versions with a passage above `floor`, best first.
+    `vids` are the versions with a passage above `floor`, best first. A cosine counts by how far it stands above the
+    `background` and among what may be seen (`others`), in standard deviations: mean and deviation of each.
     """
+
+    matrix: Matrix
+    rows: Ints
+    vids: Ints
+    floor: float
+    background: tuple[float, float]
+    others: tuple[float, float]
+
+    @property
+    def passages(self) -> int:
+        """How many passages were compared."""
+        return int(self.matrix.span[self.rows].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The passages of some versions, ascending: `pas` int64[n], and float64[n] each how far they stand `above` the
+    background and `among` all others."""
 
     pas: Ints
     above: Floats
     among: Floats
-    vids: Ints
-    floor: float
 
 
-def ask(embedder: Embedder, text: str, dimensions: int) -> Question:
+def ask(embedder: Embedder, text: str, dimensions: int, held: Held | None = None) -> Question:
     """A query as vector; a model that fails is told in `fault`, as the words alone can still answer.
 
     `dimensions` is that of the stored vectors.
@@ -67,37 +75,113 @@ def ask(embedder: Embedder, text: str, dimensions: int) -> Question:
             fault = f"vectors: {name[:40]} has {own} dimensions, those stored under its name {dimensions}"
             return Question(name, None, fault)
         found = np.asarray(embedder.embed_query(text), dtype=np.float32)
-        return Question(name, unit(found[None], 1, dimensions)[0])
+        return Question(name, unit(found[None], 1, dimensions)[0], held=held)
     except StoreError as error:
         return Question(name, None, f"vectors: {str(error).removeprefix('embedder: ')}")
     except Exception as error:  # a model may raise anything; its words may name paths, so only its kind is told
         return Question(name, None, f"vectors: {name[:40]} failed with {type(error).__name__}")
 
 
-def look(session: Session, question: Question, where: Where, depth: int, fusion: Fusion = DEFAULT_FUSION) -> Near:
-    """How near the question is to every passage that may be seen and is asked for; at most `depth` records."""
-    vid, pas, span, similarity = _similarities(session, question, where)
-    background = similarity[vid == 0]
-    floor = expected_best(len(similarity)) + fusion.margin
-    order = np.argsort(pas, kind="stable")
-    order = order[vid[order] > 0]
-    vid, pas, span, similarity = vid[order], pas[order], span[order], similarity[order]
-    if not len(pas):
-        return Near(pas, similarity, similarity, vid, floor)
-    above = (similarity - background.mean()) / max(float(background.std()), _SPREAD)
-    among = standard(similarity)
+def look(session: Session, question: Question, where: Where, depth: int) -> Near:
+    """How near the question is to what may be seen and is asked for; at most `depth` records stand out.
+
+    A process that keeps its file remembers all vectors; any other reads those that may be seen.
+    """
+    assert question.vector is not None
+    held = question.held if session.kept is not None else None
+    if held is None:
+        stream = session.stream(query("near", where.flags), {**where.params, "model": question.model}, _FETCH)
+        parts = [matrix_of(rows, len(question.vector)) for rows in stream]
+        matrix = joined(parts or [matrix_of([], len(question.vector))])
+        seen = matrix.vid > 0
+    else:
+        matrix = held.matrix(session, question.model, len(question.vector))
+        vids = np.sort(where.arrays(session, "visible_vids")["vid"])
+        seen = in_sorted(matrix.vid, vids)
+    rows = np.flatnonzero(seen)
+    background = matrix.dots(question.vector, np.flatnonzero(matrix.vid == 0))
+    floor = expected_best(len(rows) + len(background)) + MARGIN
+    if not len(rows):
+        return Near(matrix, rows, rows, floor, (0.0, 1.0), (0.0, 1.0))
+    near = rows if len(rows) <= EXACT else matrix.nearest(question.vector, rows, NEAREST)
+    cosines = matrix.dots(question.vector, near)
+    step = -(-len(rows) // EXACT)  # of many the mean and deviation are those of every so manieth
+    others = cosines if near is rows else matrix.dots(question.vector, rows[::step])
+    beyond = float(background.mean()), max(float(background.std()), _SPREAD)
+    above = (cosines - beyond[0]) / beyond[1]
+    vid = matrix.vid[near]
     first = np.flatnonzero(np.diff(vid, prepend=-1))
     best = np.maximum.reduceat(above, first)
     high = np.flatnonzero(best >= floor)
     high = high[np.lexsort((vid[first][high], -best[high]))][:depth]
-    # Each passage has the vector of its unit.
+    return Near(matrix, rows, vid[first][high], floor, beyond, _spread(others))
+
+
+def _spread(values: Floats) -> tuple[float, float]:
+    """Mean and deviation; where all are equal nothing stands out."""
+    deviation = float(values.std())
+    return float(values.mean()), deviation if deviation > 1e-9 else np.inf
+
+
+def in_sorted(values: Ints, known: Ints) -> NDArray[np.bool_]:
+    """Which values are among those known, which ascend."""
+    if not len(known):
+        return np.zeros(len(values), dtype=bool)
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    found: NDArray[np.bool_] = known[at] == values
+    return found
+
+
+def of_versions(question: Question, near: Near, vids: Ints) -> Chosen:
+    """The first round for all passages of some versions."""
+    assert question.vector is not None
+    rows = np.flatnonzero(in_sorted(near.matrix.vid, np.sort(vids)))
+    cosines = near.matrix.dots(question.vector, rows)
+    pas, span = near.matrix.pas[rows], near.matrix.span[rows]
+    (low, deviation), (mean, spread) = near.background, near.others
+    above, among = (cosines - low) / deviation, (cosines - mean) / spread
+    return Chosen(_passages(pas, span), np.repeat(above, span), np.repeat(among, span))
+
+
+def _passages(pas: Ints, span: Ints) -> Ints:
+    """The numbers of all passages of units that begin at `pas`."""
     begin = np.repeat(np.cumsum(span) - span, span)
-    passages = np.repeat(pas, span) + np.arange(len(begin)) - begin
-    return Near(passages, np.repeat(above, span), np.repeat(among, span), vid[first][high], floor)
+    numbers: Ints = np.repeat(pas, span) + np.arange(len(begin)) - begin
+    return numbers
+
+
+def look_again(question: Question, near: Near, vids: Ints, best: Ints, worth: Floats) -> tuple[Ints, Floats]:
+    """The second round: what is near to the question and to what was found first, in versions `vids`.
+
+    A question of several steps does not name what its second step needs; the first answers do. `best` are passages,
+    `worth` their weights; the answer are passages in ascending order with their standard scores. Vectors are centred
+    first, as all of a model point in much the same direction.
+    """
+    assert question.vector is not None
+    matrix = near.matrix
+    rows = np.flatnonzero(in_sorted(matrix.vid, np.sort(vids)))
+    pas, span = matrix.pas[rows], matrix.span[rows]
+    if not len(pas):
+        return pas, np.zeros(0)
+    units = matrix.units[rows].astype(np.float32) * matrix.scale[rows, None]
+    centre = units.mean(axis=0)
+    units -= centre
+    found = np.searchsorted(pas, best, side="right") - 1
+    inside = (found >= 0) & (best < pas[found] + span[found])
+    target = question.vector - centre
+    if inside.any():
+        mean = (units[found[inside]] * worth[inside, None]).sum(axis=0) / max(float(worth[inside].sum()), 1e-9)
+        target = target + _AGAIN * mean
+    return _passages(pas, span), np.repeat(standard((units @ target).astype(np.float64)), span)
 
 
 def arm(
-    session: Session, question: Question, where: Where, depth: int, plan: dict[str, Any], passages: int
+    session: Session,
+    question: Question,
+    where: Where,
+    depth: int,
+    plan: dict[str, Any],
+    passages: int,
 ) -> Near | None:
     """`look`, told in the plan: `vectors` (embedder, passages compared of how many, floor), or `degraded` with its
     reason."""
@@ -106,42 +190,6 @@ def arm(
         return None
     near = look(session, question, where, depth)
     plan["arms"] = [*plan["arms"], "vectors"]
-    plan["vectors"] = {
-        "embedder": question.model,
-        "passages": len(near.pas),
-        "of": passages,
-        "floor": round(near.floor, 3),
-    }
+    told = {"embedder": question.model, "passages": near.passages, "of": passages}
+    plan["vectors"] = {**told, "floor": round(near.floor, 3)}
     return near
-
-
-def _similarities(session: Session, question: Question, where: Where) -> tuple[Ints, Ints, Ints, Floats]:
-    """Version, first passage, passages and cosine of every stored vector, in no order; `vid` 0 is the background."""
-    assert question.vector is not None
-    dimensions = len(question.vector)
-    asked, factor = integers(question.vector)
-    kind = layout(dimensions)
-    floats = np.empty((_BLOCK, dimensions), np.float32)
-    vids: list[int] = []
-    firsts: list[int] = []
-    spans: list[int] = []
-    parts: list[Vectors] = []
-    params = {**where.params, "model": question.model}
-    for rows in session.stream(query("near", where.flags), params, _FETCH):
-        stored = np.frombuffer(b"".join(row[3] for row in rows), kind)
-        for vid, pas, sizes, raw in rows:
-            sizes = sizes or [1] * (len(raw) // kind.itemsize)
-            vids += [vid] * len(sizes)
-            firsts += accumulate(sizes[:-1], initial=pas)
-            spans += sizes
-        for start in range(0, len(stored), _BLOCK):
-            block = stored[start : start + _BLOCK]
-            units = floats[: len(block)]
-            units[:] = block["units"]
-            parts.append((units @ asked) * block["scale"])
-    if not parts:
-        nothing = np.zeros(0, np.int64)
-        return nothing, nothing, nothing, np.zeros(0)
-    similarity = np.concatenate(parts).astype(np.float64) / factor
-    told = ~np.isnan(similarity)
-    return np.array(vids)[told], np.array(firsts)[told], np.array(spans)[told], similarity[told]

@@ -39,6 +39,7 @@ class Endpoint:
                 "name it in CONTEXT_PACKS_EMBEDDER_HOSTS to allow that",
                 field="embedder",
             )
+        self._address, self._hosts, self._key = address, hosts, key
         self.model = parts.fragment
         self.name = f"http:{self.model}"
         self._secure = parts.scheme == "https"
@@ -49,6 +50,12 @@ class Endpoint:
             self._headers["Authorization"] = f"Bearer {key}"
         self._dimensions = 0
         self._learning = threading.Lock()
+
+    def sibling(self, name: str) -> Endpoint | None:
+        """Another model of the same endpoint by the name under which its vectors are stored."""
+        if not name.startswith("http:"):
+            return None
+        return Endpoint(f"{self._address.partition('#')[0]}#{name.removeprefix('http:')}", self._hosts, self._key)
 
     @property
     def dimensions(self) -> int:

@@ -81,6 +81,7 @@ SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
         "question": Signal(-0.2, "asks and does not tell", bears=False),
         "first_person": Signal(0.4, "tells of who speaks", bears=False),
         "length": Signal(0.2, "says more; value: natural logarithm of its characters", bears=False),
+        "meaning": Signal(0.6, "near in meaning; value: standard score among what may be seen, with a model only"),
         "echo": Signal(-4.0, "only repeats the question: proves nothing"),
     }
 )

@@ -1,4 +1,4 @@
-"""Work under way: its state, what happened, what is to be done, and a snapshot of it all for the next session.
+"""Work under way: its state, what happened, and what is to be done. `snapshots` keeps it all for the next session.
 
 All of it are records with types of their own, so that recall, restore, versions, forgetting and export know them too.
 State is what it says until it is replaced under its key or expires; a reminder is open until it is completed.
@@ -7,26 +7,22 @@ State is what it says until it is replaced under its key or expires; a reminder 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from context_packs.store.errors import InvalidField, NotFound
 from context_packs.store.memory.prepare import (
-    MAX_FACTS_BYTES,
     MAX_LABEL_CHARS,
-    MAX_SNAPSHOT_BYTES,
-    SNAPSHOT,
     facts_size,
 )
 from context_packs.store.records import Record, Written
 from context_packs.store.times import parse_time
 from context_packs.store.validation import miscounted
 
-from .fields import Where
+from ..fields import Where
 
 if TYPE_CHECKING:
-    from .service import ContextPacks
+    from ..service import ContextPacks
 
 STATE, EVENT, REMINDER, USAGE = "state", "timeline_event", "reminder", "usage"
 """Types of the records."""
@@ -39,7 +35,6 @@ OPEN: ReminderStatus = "open"
 COMPLETED: ReminderStatus = "completed"
 MAX_STATE_BYTES = 24 * 2**10  # of the parts of a state, which are kept one by one
 MAX_NOTE_CHARS = 4_000
-_SNAPSHOT_BYTES = MAX_SNAPSHOT_BYTES - MAX_FACTS_BYTES  # the rest is for metadata of the caller
 MAX_TTL = 366 * 86_400  # seconds
 LATEST = 200  # records looked through where what is asked for stands in their metadata
 PARTS = ("current_task", "next_action", "blocked_reason")
@@ -48,16 +43,6 @@ _HEADINGS = dict(zip(PARTS, ("Current task", "Next action", "Blocked"), strict=T
 Place = Mapping[str, Any]
 """Where a record goes: any of `path`, `bucket`, `scope`, `team_id`, `source`, `metadata`, `provenance`, and
 `importance`, `confidence`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """A snapshot that was restored: its record, what was written anew, and when."""
-
-    snapshot: Record
-    state: Written | None
-    event: Written | None
-    at: datetime
 
 
 # ---- state
@@ -83,7 +68,7 @@ def save_state(
     text = "\n".join(line for line in lines if line)
     if not text:
         raise InvalidField(f"content: is blank: give it or one of {', '.join(PARTS)}", field="content")
-    facts = {"state_key": _key("state_key", state_key), **given}
+    facts = {"state_key": line_of("state_key", state_key), **given}
     if content.strip() and given:
         facts["content"] = content
     size = facts_size(facts)
@@ -93,10 +78,10 @@ def save_state(
         raise InvalidField(message, field=longest)
     return packs.remember(
         text,
-        **_placed(place, "state", facts),
+        **fields_in(place, "state", facts),
         type=STATE,
         semantic_key=f"{STATE}:{state_key}",
-        expires_at=_expiry(packs, ttl_seconds),
+        expires_at=expiry(packs, ttl_seconds),
         idempotency_key=idempotency_key,
         dedupe=False,
     )
@@ -104,7 +89,7 @@ def save_state(
 
 def state_of(packs: ContextPacks, state_key: str, **filters: Unpack[Where]) -> Record | None:
     """The state of the agent's own that stands under a key, or None."""
-    found = packs.newest(50, memory_type=STATE, semantic_key=f"{STATE}:{_key('state_key', state_key)}", **filters)
+    found = packs.newest(50, memory_type=STATE, semantic_key=f"{STATE}:{line_of('state_key', state_key)}", **filters)
     return next((row.record for row in found if row.record.agent_id == packs.viewer.agent_id), None)
 
 
@@ -122,10 +107,10 @@ def record_event(
     place: Place | None = None,
 ) -> Written:
     """Append an event; the same text again is another event. Raises InvalidField, Conflict."""
-    facts = {"event_type": _key("event_type", event_type)} | _session(session_id)
+    facts = {"event_type": line_of("event_type", event_type)} | session_facts(session_id)
     return packs.remember(
         content,
-        **_placed(place, "timeline", facts),
+        **fields_in(place, "timeline", facts),
         type=EVENT,
         timestamp=None if occurred_at is None else parse_time(occurred_at, "occurred_at"),
         idempotency_key=idempotency_key,
@@ -167,11 +152,11 @@ def add_reminder(
 
     Raises InvalidField, Conflict.
     """
-    facts = {"due_at": _told(parse_time(due_at, "due_at"))} if due_at is not None else {}
-    facts |= _session(session_id)
+    facts = {"due_at": told(parse_time(due_at, "due_at"))} if due_at is not None else {}
+    facts |= session_facts(session_id)
     written = packs.remember(
         content,
-        **_placed(place, "reminders", facts),
+        **fields_in(place, "reminders", facts),
         type=REMINDER,
         status=OPEN,
         idempotency_key=idempotency_key,
@@ -217,9 +202,9 @@ def complete_reminder(
     reminder = packs.get(ref)
     if reminder.type != REMINDER or not in_place(reminder, bucket, scope):
         raise NotFound(f"id: there is no reminder {ref}", field="id")
-    _short("note", note, MAX_NOTE_CHARS)
+    at_most("note", note, MAX_NOTE_CHARS)
     if reminder.status != COMPLETED:
-        facts = {"completed_at": _told(packs.now())} | ({"note": note} if note else {})
+        facts = {"completed_at": told(packs.now())} | ({"note": note} if note else {})
         packs.revise(ref, status=COMPLETED, metadata=facts)
         reminder = packs.get(ref)
     return reminder
@@ -247,7 +232,7 @@ def mark_used(
     Raises InvalidField, NotFound, Gone, Conflict.
     """
     record = packs.get(ref)
-    said = f"{_key('action', action)} {ref}"
+    said = f"{line_of('action', action)} {ref}"
     return packs.remember(
         f"{said}: {context.strip()}" if context.strip() else said,
         type=USAGE,
@@ -260,158 +245,10 @@ def mark_used(
     )
 
 
-# ---- snapshots
-
-
-def take_snapshot(
-    packs: ContextPacks,
-    state_key: str = "active_task",
-    *,
-    label: str = "",
-    session_id: str = "",
-    limits: Mapping[str, int] | None = None,
-    ttl_seconds: int | None = None,
-    idempotency_key: str | None = None,
-    place: Place | None = None,
-) -> Written:
-    """Keep state, latest events, open reminders and latest decisions of a bucket and scope as one record.
-
-    It replaces the snapshot of the same key in recalls and restores; each stays readable by its id. `limits` are the
-    most `events`, `reminders` and `decisions` (0 to 100, 20 unless given). Raises InvalidField, Conflict.
-    """
-    place = dict(place or {})
-    where = Where(bucket=place.get("bucket") or BUCKET, scope=place.get("scope"), team_id=place.get("team_id"))
-    most = {"events": 20, "reminders": 20, "decisions": 20, **(limits or {})}
-    state = state_of(packs, state_key, **where)
-    parts = {
-        "events": events(packs, most["events"], **where),
-        "reminders": reminders(packs, OPEN, most["reminders"], **where),
-        "decisions": [row.record for row in packs.newest(most["decisions"], memory_type="decision", **where)],
-    }
-    held: dict[str, Any] = {"active_state": None if state is None else brief(state)}
-    held |= {name: [brief(one) for one in found] for name, found in parts.items()}
-    lines = [f"Restart snapshot of {_key('state_key', state_key)}{f': {label}' if label else ''}"]
-    lines += [state.content] if state is not None else []
-    for name, heading in (("reminders", "Open"), ("decisions", "Decided"), ("events", "Happened")):
-        lines += [f"{heading}: {' '.join(one.content.split())[:200]}" for one in parts[name][:5]]
-    facts: dict[str, Any] = {"state_key": state_key, "snapshot": held}
-    facts |= {"label": _short("label", label)} if label else {}
-    facts |= _session(session_id)
-    size = facts_size(facts)
-    if size > _SNAPSHOT_BYTES:
-        message = f"limits: the snapshot is {size} bytes as JSON, above {_SNAPSHOT_BYTES}: ask for fewer entries"
-        raise InvalidField(message, field="limits")
-    return packs.remember(
-        "\n".join(lines),
-        **_placed(place, "restart", facts),
-        type=SNAPSHOT,
-        semantic_key=f"{SNAPSHOT}:{state_key}",
-        expires_at=_expiry(packs, ttl_seconds),
-        idempotency_key=idempotency_key,
-        dedupe=False,
-    )
-
-
-def find_snapshot(
-    packs: ContextPacks,
-    ref: str | None = None,
-    *,
-    state_key: str | None = None,
-    session_id: str | None = None,
-    **filters: Unpack[Where],
-) -> Record | None:
-    """The snapshot of that id, or the latest that matches; None where nothing does.
-
-    Raises InvalidField, NotFound and Gone for an id.
-    """
-    if ref is not None:
-        record = packs.get(ref)
-        if record.type != SNAPSHOT or not in_place(record, filters.get("bucket"), filters.get("scope")):
-            raise NotFound(f"snapshot_id: there is no snapshot {ref}", field="snapshot_id")
-        return record
-    wanted = {"state_key": state_key, "session_id": session_id}
-    rows = packs.newest(LATEST, memory_type=SNAPSHOT, history=True, **filters)
-    for row in rows:
-        if all(value is None or row.record.metadata.get(name) == value for name, value in wanted.items()):
-            return row.record
-    return None
-
-
-def restore_snapshot(
-    packs: ContextPacks,
-    snapshot: Record,
-    *,
-    state: bool = True,
-    event: bool = True,
-    session_id: str = "",
-    ttl_seconds: int | None = None,
-    idempotency_key: str | None = None,
-) -> Restored:
-    """Go on from a snapshot: its state stands again, and that it was restored is an event.
-
-    Without `state` and `event` nothing is written, and nothing twice under one key. Raises InvalidField, Conflict.
-    """
-    replays = {part: f"{idempotency_key}/{part}" if idempotency_key else None for part in ("state", "event")}
-    was = held_of(snapshot).get("active_state")
-    place = {"bucket": snapshot.bucket, "scope": snapshot.scope, "team_id": snapshot.team_id}
-    saved = noted = None
-    text, parts = _state_in(was)
-    if state and (text.strip() or parts):
-        key = str(snapshot.metadata.get("state_key", "active_task"))
-        saved = save_state(
-            packs, key, text, parts=parts, ttl_seconds=ttl_seconds, idempotency_key=replays["state"], place=place
-        )
-    if event:
-        noted = record_event(
-            packs,
-            f"Restored from {snapshot.id}",
-            "restart_restore",
-            session_id=session_id,
-            idempotency_key=replays["event"],
-            place=place,
-        )
-    return Restored(snapshot, saved, noted, packs.now())
-
-
-def held_of(snapshot: Record) -> dict[str, Any]:
-    """What a snapshot keeps; empty for a record of that type that was not made as one."""
-    held = snapshot.metadata.get("snapshot")
-    return dict(held) if isinstance(held, Mapping) else {}
-
-
-def _state_in(was: object) -> tuple[str, dict[str, str]]:
-    """Text and parts of a state that a snapshot keeps, as `save_state` takes them; nothing of what is no text."""
-    if not isinstance(was, Mapping):
-        return "", {}
-    given = was.get("metadata")
-    facts = given if isinstance(given, Mapping) else {}
-    parts = {name: facts[name] for name in PARTS if isinstance(facts.get(name), str) and facts[name].strip()}
-    text = facts.get("content", "") if parts else was.get("content")
-    return (text if isinstance(text, str) else ""), parts
-
-
-def brief(record: Record) -> dict[str, Any]:
-    """What a snapshot keeps of a record, JSON-ready."""
-    return {
-        "id": record.id,
-        "memory_id": record.id,
-        "content": record.content,
-        "memory_type": record.type,
-        "path": record.path,
-        "bucket": record.bucket,
-        "scope": record.scope,
-        "status": record.status,
-        "created_at": _told(record.created_at),
-        "updated_at": _told(record.updated_at),
-        "expires_at": None if record.expires_at is None else _told(record.expires_at),
-        "metadata": dict(record.metadata),
-    }
-
-
 # ---- parts
 
 
-def _placed(place: Place | None, path: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def fields_in(place: Place | None, path: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a record in its place, with what is known of it in its metadata."""
     fields = {name: value for name, value in (place or {}).items() if value is not None}
     metadata = fields.pop("metadata", {})
@@ -420,31 +257,31 @@ def _placed(place: Place | None, path: str, facts: Mapping[str, Any]) -> dict[st
     return {"path": path, "bucket": BUCKET, **fields, "metadata": {**metadata, **facts}}
 
 
-def _key(field: str, value: str) -> str:
+def line_of(field: str, value: str) -> str:
     """A name of one line without `|`, at most 200 characters."""
     if not value.strip() or len(value) > 200 or not value.isprintable() or "|" in value:
         raise InvalidField(f"{field}: {ascii(value)[:40]} is no line of 1 to 200 characters without |", field=field)
     return value
 
 
-def _session(session_id: str) -> dict[str, str]:
+def session_facts(session_id: str) -> dict[str, str]:
     """The id of a session as it stands in metadata."""
-    return {"session_id": _short("session_id", session_id)} if session_id else {}
+    return {"session_id": at_most("session_id", session_id)} if session_id else {}
 
 
-def _short(field: str, text: str, most: int = MAX_LABEL_CHARS) -> str:
+def at_most(field: str, text: str, most: int = MAX_LABEL_CHARS) -> str:
     """A text of at most `most` characters."""
     if len(text) > most:
         raise InvalidField(f"{field}: is longer than {most} characters: shorten it", field=field)
     return text
 
 
-def _expiry(packs: ContextPacks, ttl_seconds: int | None) -> datetime | None:
+def expiry(packs: ContextPacks, ttl_seconds: int | None) -> datetime | None:
     if wrong := miscounted(ttl_seconds or 0, 0, MAX_TTL):
         raise InvalidField(f"ttl_seconds: {wrong}", field="ttl_seconds")
     return packs.now() + timedelta(seconds=ttl_seconds) if ttl_seconds else None
 
 
-def _told(moment: datetime) -> str:
+def told(moment: datetime) -> str:
     """RFC 3339 in UTC, ending in Z."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+SELECT count(*) FROM vectors WHERE model = $model AND rowid > $after

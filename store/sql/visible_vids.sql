@@ -1,0 +1,3 @@
+-- Versions that are visible and asked for.
+SELECT r.vid FROM records r WHERE
+-- include: chosen
