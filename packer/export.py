@@ -15,7 +15,7 @@ def write_file(path: str | Path, lines: Iterable[Mapping[str, Any]]) -> int:
     """Write lines to a file that only its owner may read; returns their number.
 
     A file appears whole or not at all; a link is followed, and what is no regular file (a pipe, a device) is written
-    into. Raises InvalidField where it can not be written.
+    into. Raises InvalidField where it cannot be written.
     """
     target = Path(os.path.realpath(path))
     draft = target.with_name(target.name + ".part")
@@ -26,7 +26,7 @@ def write_file(path: str | Path, lines: Iterable[Mapping[str, Any]]) -> int:
         draft.replace(target)
     except OSError as error:
         raise InvalidField(
-            f"file: can not write {target.name}: {error.strerror}; name another file", field="file"
+            f"file: cannot write {target.name}: {error.strerror}; name another file", field="file"
         ) from error
     finally:
         if os.path.exists(draft):  # not in a folder that may not even be looked into

@@ -367,7 +367,7 @@ class ContextPacks(ThreadNames):
     def export(self, path: str | Path, *, everybody: bool = False) -> int:
         """Write all of the agent's records (or everybody's) as JSON Lines; returns the number of lines.
 
-        A file appears whole or not at all. Raises InvalidField where it can not be written.
+        A file appears whole or not at all. Raises InvalidField where it cannot be written.
         """
         return write_file(path, self.export_lines(everybody=everybody))
 

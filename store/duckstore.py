@@ -61,7 +61,7 @@ class DuckStore:
         self.clock = clock
         self.scoring = scoring
         self.embedder = embedder
-        self.known_profile = known_profile  # raises InvalidField for a profile that a token can not have
+        self.known_profile = known_profile  # raises InvalidField for a profile that a token cannot have
         self._answering: Answering | None = None  # the model for queries, once it is settled
         self._background: Background | None = None
         self._held: Held | None = None  # vectors that this process remembers
@@ -115,7 +115,7 @@ class DuckStore:
     def remember_batches(self, records: Iterable[Mapping[str, Any]], viewer: Viewer) -> Iterator[list[Written]]:
         """Write records batch by batch, a transaction each; yields the results of a batch once it is kept.
 
-        Raises InvalidField, Conflict or NotFound for the first record that can not be written: batches before it
+        Raises InvalidField, Conflict or NotFound for the first record that cannot be written: batches before it
         stay, its own batch is not written.
         """
         from .exchange.importing import remember_batches  # with what it brings a tenth of the time of a short read

@@ -35,7 +35,7 @@ class Conflict(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store can not be used now; the message says what to do. Base of the leaves below."""
+    """The store cannot be used now; the message says what to do. Base of the leaves below."""
 
 
 class StoreMissing(StoreUnavailable):
@@ -47,11 +47,11 @@ class StoreLocked(StoreUnavailable):
 
 
 class StoreReadOnly(StoreUnavailable):
-    """The file or its folder can not be written."""
+    """The file or its folder cannot be written."""
 
 
 class StoreDamaged(StoreUnavailable):
-    """The file is not a context-packs store or can not be read."""
+    """The file is not a context-packs store or cannot be read."""
 
 
 class StoreNewer(StoreUnavailable):

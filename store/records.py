@@ -138,7 +138,7 @@ class Record:
     deleted_at: datetime | None = None
 
 
-LEFT_OUT = "forgotten earlier, left out: give another id or key to store it anew"
+LEFT_OUT = "forgotten earlier, left out: give another id or key to store it again"
 """The note on what came again after it was forgotten, and was not stored."""
 
 

@@ -24,7 +24,7 @@ def parse_zone(name: object, field: str) -> tzinfo:
     """A time zone by its IANA name, such as Asia/Tokyo; raises `InvalidField` naming `field`."""
     from zoneinfo import ZoneInfo  # only where a zone is named
 
-    wrong = InvalidField(f"{field}: {ascii(name)[:40]} is no time zone; give a name such as Asia/Tokyo", field=field)
+    wrong = InvalidField(f"{field}: {ascii(name)[:40]} is not a time zone; give a name such as Asia/Tokyo", field=field)
     if not (isinstance(name, str) and name.isascii() and len(name) <= 64):
         raise wrong
     try:
@@ -92,7 +92,7 @@ def _refused(value: object, field: str) -> InvalidField:
     shown = ascii(value)
     if len(shown) > 40:
         shown = f"{shown[:37]}..."
-    return InvalidField(f"{field}: {shown} is no time; {_WANTED}", field=field)
+    return InvalidField(f"{field}: {shown} is not a time; {_WANTED}", field=field)
 
 
 def utc(moment: datetime | None) -> datetime | None:

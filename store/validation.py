@@ -86,13 +86,13 @@ def reason(error: Mapping[str, Any], known: Iterable[str] = (), show: Callable[[
         case "too_long":
             return f"has more than {limits['max_length']} entries: give fewer"
         case "too_short":
-            return f"has fewer than {limits['min_length']} entries: give more"
+            return too_few(limits["min_length"])
         case "string_pattern_mismatch":
             found = _ID_OF.match(limits["pattern"])
-            return f"{value} is not an id like {found[1]}_8f21" if found else f"{value} has another form than it takes"
+            return f"{value} is not an id like {found[1]}_8f21" if found else f"{value} is not in the expected form"
         case "extra_forbidden":
             names = ", ".join(known)
-            return f"unknown field; known are {names}" if names else "unknown field; leave it out"
+            return f"unknown field; known fields: {names}" if names else "unknown field; leave it out"
     return str(error["msg"])
 
 
@@ -109,8 +109,13 @@ def miscounted(value: object, least: float, most: float = inf, *, whole: bool = 
 def unfit(size: int, least: float, most: float) -> str | None:
     """What is wrong with the number of entries of a list, and what to do; None where it is right."""
     if size < least:
-        return f"has fewer than {_number(least)} entries: give more"
+        return too_few(least)
     return f"has more than {_number(most)} entries: give fewer" if size > most else None
+
+
+def too_few(least: float) -> str:
+    """What is wrong with a list that has too few entries, and what to do."""
+    return "is empty: give at least one" if least == 1 else f"has fewer than {_number(least)} entries: give more"
 
 
 def blank(field: str) -> str:

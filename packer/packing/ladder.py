@@ -71,7 +71,7 @@ def ladder(
         hits: passages that match, best first.
         ordinals: the records that may be opened, in opening order, with the ascending ordinals of their passages that
             hold more than blanks (at least one each).
-        unwieldy: steps whose passage is large and can not be cut. They come last, so that they block nothing.
+        unwieldy: steps whose passage is large and cannot be cut. They come last, so that they block nothing.
         along: what governs a passage and is shown in the same step.
         completed: the records that are shown to their end; all of them where None.
     """

@@ -80,7 +80,7 @@ def load_profile(name: str) -> Profile:
     """The profile of that name; raises `InvalidField` (field `profile`) naming the known ones."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in _names():
         known = ", ".join(list_profiles())
-        raise InvalidField(f"profile: {ascii(name)[:60]} is not known; known are {known}", field="profile")
+        raise InvalidField(f"profile: {ascii(name)[:60]} is not known; known: {known}", field="profile")
     return _read(name)
 
 

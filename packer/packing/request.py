@@ -145,7 +145,7 @@ class PackRequest(BaseModel):
     def _consistent(self) -> Self:
         for ref in self.exclude_ids:
             if not is_id(ref):
-                raise InvalidField(f"exclude_ids: {shown(ref)} is no id such as mem:1", field="exclude_ids")
+                raise InvalidField(f"exclude_ids: {shown(ref)} is not an id like mem:1", field="exclude_ids")
         size = sum(map(len, self.exclude_contents))
         if size > MAX_KNOWN_CHARS:
             message = f"exclude_contents: {size} characters are above {MAX_KNOWN_CHARS}: give their beginnings"

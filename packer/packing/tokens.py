@@ -100,7 +100,7 @@ def token_counter(name: str = DEFAULT, vocabularies: Path | None = None, *, quic
     if name in FROM_FILE:
         return Counter(name, _from_file(name, vocabularies))
     known = ", ".join([*COMPILED_IN, *FROM_FILE, *ESTIMATED])
-    raise InvalidField(f"encoding: {ascii(name)[:60]} is not known; known are {known}", field="encoding")
+    raise InvalidField(f"encoding: {ascii(name)[:60]} is not known; known: {known}", field="encoding")
 
 
 @lru_cache(maxsize=2 * len(COMPILED_IN))
@@ -159,7 +159,7 @@ def _from_file(name: str, folder: Path | None) -> Callable[[str], int]:
 def _count_guarded(encode: Callable[[str], list[int]], text: str) -> int:
     """Tokens of `text`; where the tokenizer gives up on it (a Rust panic on huge runs of blanks), those of its halves.
 
-    A panic is a `BaseException` of a class that Python code can not import, so it is known by its name.
+    A panic is a `BaseException` of a class that Python code cannot import, so it is known by its name.
     """
     try:
         return len(encode(text))

@@ -260,7 +260,9 @@ def fields_in(place: Place | None, path: str, facts: Mapping[str, Any]) -> dict[
 def line_of(field: str, value: str) -> str:
     """A name of one line without `|`, at most 200 characters."""
     if not value.strip() or len(value) > 200 or not value.isprintable() or "|" in value:
-        raise InvalidField(f"{field}: {ascii(value)[:40]} is no line of 1 to 200 characters without |", field=field)
+        raise InvalidField(
+            f"{field}: {ascii(value)[:40]} is not one line of 1 to 200 characters without |", field=field
+        )
     return value
 
 

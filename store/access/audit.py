@@ -133,7 +133,9 @@ def _behind(cursor: object, asked: str) -> tuple[datetime, int]:
     """Time and number of a cursor: `<microseconds since 1970>-<number>-<what was asked for>`."""
     match = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
     if match is None:
-        raise InvalidField("cursor: is none of this trail", field="cursor")
+        raise InvalidField(
+            "cursor: is not a cursor of this audit trail: give next_cursor exactly as returned", field="cursor"
+        )
     if match[3] != asked:
         raise Conflict("cursor: belongs to another query: send the same filters with it", field="cursor")
     return (_EPOCH + int(match[1]) * _MICROSECOND).replace(tzinfo=None), int(match[2])
@@ -253,7 +255,7 @@ class Audit:
     def _run(self) -> None:
         while True:
             with self._changed:
-                # While the store can not be written a full buffer is no reason to try at once.
+                # While the store cannot be written a full buffer is no reason to try at once.
                 self._changed.wait_for(
                     lambda: self._ending or (not self._failing and len(self._waiting) >= self._batch), self._every
                 )
@@ -269,7 +271,7 @@ class Audit:
             _log.exception("audit entries could not be written")
 
     def close(self) -> None:
-        """Write what waits and end the thread; what can not be written now is lost, and logged. Closing twice is
+        """Write what waits and end the thread; what cannot be written now is lost, and logged. Closing twice is
         harmless."""
         with self._changed:
             self._ending = True

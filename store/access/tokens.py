@@ -95,7 +95,7 @@ class Tokens:
     """The tokens of one store. Safe from several threads.
 
     What was read counts for half a second, so that a request costs one hash; a token revoked in this process is out at
-    once, one revoked in another within that time. Where the store can not be read nobody is let in: it raises.
+    once, one revoked in another within that time. Where the store cannot be read nobody is let in: it raises.
     """
 
     def __init__(
@@ -286,7 +286,7 @@ def _teams(teams: object) -> tuple[str, ...]:
     if isinstance(teams, str | bytes) or not isinstance(teams, Sequence) or len(teams) > _MOST_TEAMS:
         raise InvalidField(f"teams: give a list of at most {_MOST_TEAMS} team ids", field="teams")
     if "%" in teams:
-        raise InvalidField("teams: % means all teams of a credential and names none", field="teams")
+        raise InvalidField("teams: % means all teams; name each team", field="teams")
     return tuple(sorted({_named(team, "teams") for team in teams}))
 
 

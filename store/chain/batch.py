@@ -169,7 +169,7 @@ def _named(session: Session, name: str | None, viewer: Viewer, now: datetime, fi
     own = [Known(*row) for row in by_name(session, [name]) if row[2] == viewer.agent_id]
     if own:
         if own[0].deleted:
-            raise Conflict(f"{field}: {name} was deleted, and no id is used again: take another", field=field)
+            raise Conflict(f"{field}: {name} was deleted, and ids are never reused: choose another", field=field)
         return own[0]
     if reads.name_was_seen(session, name, viewer, now):
         raise taken(name, field)
@@ -178,7 +178,7 @@ def _named(session: Session, name: str | None, viewer: Viewer, now: datetime, fi
 
 def taken(name: str, field: str) -> Conflict:
     """The id is somebody's already."""
-    return Conflict(f"{field}: {name} stands for something else: take another or leave it out", field=field)
+    return Conflict(f"{field}: {name} already names something else: choose another or leave it out", field=field)
 
 
 def external(session: Session, kind: Kind, agent: str, texts: Sequence[str]) -> dict[str, Known]:

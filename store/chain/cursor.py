@@ -33,18 +33,20 @@ def read_cursor(text: object, thread: str, *, key: str) -> str:
     Raises InvalidField for anything that is no cursor or was altered, Conflict for the cursor of another thread.
     """
     if not isinstance(text, str) or not _FORM.fullmatch(text):
-        raise InvalidField("cursor: is not a cursor: give next_cursor or resume_cursor as it came", field="cursor")
+        raise InvalidField(
+            "cursor: is not a cursor: give next_cursor or resume_cursor exactly as returned", field="cursor"
+        )
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         check, said = raw[:_CHECK], raw[_CHECK:]
         of, _, after = said.decode("ascii").partition("\n")
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise InvalidField("cursor: can not be read: give it as it came", field="cursor") from error
+        raise InvalidField("cursor: cannot be read: give it exactly as returned", field="cursor") from error
     if of == thread and hmac.compare_digest(check, _check(said, key)) and make_cursor(of, after, key=key) == text:
         return after
     if of != thread and re.fullmatch(r"thr_[\w.-]+", of):
-        raise Conflict("cursor: belongs to another thread: begin without a cursor", field="cursor")
-    raise InvalidField("cursor: was altered or made for another store: begin without a cursor", field="cursor")
+        raise Conflict("cursor: belongs to another thread: start again without a cursor", field="cursor")
+    raise InvalidField("cursor: was altered or made for another store: start again without a cursor", field="cursor")
 
 
 def _check(said: bytes, key: str) -> bytes:

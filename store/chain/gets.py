@@ -185,7 +185,7 @@ def payload(session: Session, one: str, viewer: Viewer, sight: reads.Where, star
         raise NotFound(f"trigger_id: {one} has no payload", field="trigger_id")
     media_type, size, body = row
     if start > size or start > last:
-        raise InvalidField(f"start: {start} is behind the end of the range", field="start")
+        raise InvalidField(f"start: {start} is after the end of the range", field="start")
     return Payload(media_type, size, start, body or b"")
 
 
@@ -254,7 +254,7 @@ def _position(session: Session, thread: int, after: str) -> int:
         return 0
     row = session.row(query("position"), {"thread": thread, **reads.named(after)})
     if row is None:
-        raise Conflict("cursor: its event is not in this store: begin without a cursor", field="cursor")
+        raise Conflict("cursor: its event is not in this store: start again without a cursor", field="cursor")
     return int(row[0])
 
 

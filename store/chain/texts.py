@@ -34,7 +34,7 @@ _FIELDS = 1000  # of a form
 
 def payload_of(value: Any, media_type: str | None) -> tuple[str, bytes]:
     """Media type and bytes of a payload: bytes as they are, text in UTF-8 (lone surrogates replaced), anything else
-    as JSON. Raises InvalidField for what JSON can not say, for more than 32 MiB and for an odd media type."""
+    as JSON. Raises InvalidField for what JSON cannot say, for more than 32 MiB and for an odd media type."""
     if media_type is not None and (not isinstance(media_type, str) or not _MEDIA_TYPE.fullmatch(media_type)):
         raise InvalidField(f"media_type: {ascii(media_type)[:60]} is not like application/json", field="media_type")
     if isinstance(value, bytes | bytearray | memoryview):

@@ -114,7 +114,7 @@ def _assert_same(field: str, found: Sequence[str], name: str) -> None:
     """Raise Conflict where a known id came with something else: it would be lost without a word."""
     if found:
         raise Conflict(
-            f"{field}: stands for {name}, which has another {' and another '.join(found)}: take another id, "
+            f"{field}: already names {name}, which has another {' and another '.join(found)}: choose another id, "
             "or send the same",
             field=field,
         )
@@ -167,7 +167,7 @@ class _Stored:
             return Written(own.name, False)
         if own is not None and own.deleted:
             raise Conflict(
-                f"trigger_id: {own.name} was deleted, and no id is used again: take another", field="trigger_id"
+                f"trigger_id: {own.name} was deleted, and ids are never reused: choose another", field="trigger_id"
             )
         beside = any(known.thread == spot.key for known in named)
         if own is not None or beside or reads.name_was_seen(self._session, named[0].name, arrival.viewer, self._now):

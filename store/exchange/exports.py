@@ -209,7 +209,8 @@ class _There(NamedTuple):
 
 def _conflict(line: LineIn) -> Conflict:
     conflict = Conflict(
-        f"id: {line.id} stands for something else here: import into an empty store, or leave the line out", field="id"
+        f"id: {line.id} already names something else here: import into an empty store, or leave the line out",
+        field="id",
     )
     conflict.ref = line.id
     return conflict

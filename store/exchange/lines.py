@@ -64,7 +64,7 @@ class LineIn(RecordIn):
     """A line of an export: a record with its id, version, links and tombstone.
 
     `hashes` are all that is left of the caller's keys of an erased one. `far` says whether the number came from far
-    beyond the count; it stands only where that can not be told from the line before.
+    beyond the count; it stands only where that cannot be told from the line before.
     """
 
     bounded: ClassVar[bool] = False

@@ -72,7 +72,7 @@ def _fitting(name: str, value: str, too_long: dict[str, Any], notes: list[str]) 
         if fitted and blank(fitted):
             fitted = "\ufffd" * min(len(fitted), _CUT)
         if fitted != value.strip():
-            notes.append(f"{name}: held characters that a label can not have: each is U+FFFD now")
+            notes.append(f"{name}: held characters that a label cannot have: each is U+FFFD now")
     if len(fitted) > MAX_LABEL_CHARS:
         too_long[name] = value
         fitted = f"{fitted[:_CUT]}~{hash64(value) & (2**64 - 1):016x}"
@@ -81,7 +81,7 @@ def _fitting(name: str, value: str, too_long: dict[str, Any], notes: list[str]) 
 
 
 def _flat(name: str, value: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """An object of which what is nested too deep, and what is no number of JSON, stands as text."""
+    """An object of which what is nested too deep, and what is not a JSON number, stands as text."""
     changed: list[str] = []
 
     def flat(inner: Any, depth: int) -> Any:

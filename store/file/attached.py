@@ -84,7 +84,7 @@ def head_of(file: File) -> bytes:
 
 
 def stamp(path: str) -> tuple[int, ...]:
-    """What tells one state of a file from another, its log included; never equal where it can not be told."""
+    """What tells one state of a file from another, its log included; never equal where it cannot be told."""
     try:
         states = [os.stat(one) for one in (path, path + ".wal") if os.path.exists(one)]
     except OSError:

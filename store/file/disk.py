@@ -16,7 +16,7 @@ from ..errors import StoreFull, StoreReadOnly, StoreUnavailable
 if sys.platform != "win32":
     import fcntl
 
-READ_ONLY = "the store can not be written: make the file and its folder writable"
+READ_ONLY = "the store cannot be written: make the file and its folder writable"
 
 
 def sync_file(path: str) -> None:
@@ -29,7 +29,7 @@ def sync_file(path: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Wait until the name of a file is on disk; where folders can not be opened (Windows) there is nothing to do."""
+    """Wait until the name of a file is on disk; where folders cannot be opened (Windows) there is nothing to do."""
     with suppress(PermissionError):
         sync_file(str(Path(path).parent))
 
@@ -73,7 +73,7 @@ def _remove_left(target: str) -> None:
 
 
 def _names(folder: str) -> list[str]:
-    """What is in a folder; nothing of one that can not be listed, as making a draft there says why."""
+    """What is in a folder; nothing of one that cannot be listed, as making a draft there says why."""
     try:
         return os.listdir(folder or ".")
     except OSError:
@@ -84,7 +84,7 @@ def not_written(error: OSError, what: str) -> StoreUnavailable:
     """Why work that writes beside a store failed, with the way out: rights and room are different things."""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StoreReadOnly(f"{what} writes beside the store: make the file readable and its folder writable")
-    return StoreFull(f"{what} needs as much free room beside the store as the store has: free some space")
+    return StoreFull(f"{what} needs as much free disk space as the store takes: free some space")
 
 
 def copy_private(source: str, target: str) -> None:

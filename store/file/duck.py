@@ -228,7 +228,7 @@ class Duck:
         """
         with self._turns.writing, self._session(make=make) as (cursor, file):
             if file.read_only:
-                raise StoreReadOnly("the store can not be written: make the file and its folder writable")
+                raise StoreReadOnly("the store cannot be written: make the file and its folder writable")
             cursor.execute("BEGIN")
             try:
                 yield Session(cursor)
@@ -283,4 +283,4 @@ def _make_folder(folder: Path) -> None:
         for folder in reversed(missing):
             folder.mkdir(0o700, exist_ok=True)
     except OSError as error:
-        raise StoreReadOnly("the folder of the store can not be made: name another path") from error
+        raise StoreReadOnly("the folder of the store cannot be made: name another path") from error

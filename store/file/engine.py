@@ -332,7 +332,7 @@ class Engine:
             raise
 
     def _take_lock(self, path: str, deadline: float) -> bool:
-        """Take the lock of the store; False where it can not be made, beside a file that can only be read."""
+        """Take the lock of the store; False where it cannot be made, beside a file that can only be read."""
         with self._changed:
             lock = self._lock_of(path)
         try:

@@ -42,7 +42,7 @@ def mapped(error: duckdb.Error, path: str) -> Exception:
     if _FULL.search(text):
         return StoreFull("no space left for the store: free some and try again; nothing was lost")
     if _READ_ONLY.search(text):
-        return StoreReadOnly("the store can not be written: make the file and its folder writable")
+        return StoreReadOnly("the store cannot be written: make the file and its folder writable")
     if isinstance(error, duckdb.OutOfMemoryException):
         return StoreUnavailable("the operation needed more memory than the store may use: narrow it with filters")
     if "replaying wal" in text or "wal does not match" in text:
@@ -52,7 +52,7 @@ def mapped(error: duckdb.Error, path: str) -> Exception:
         )
     if _DAMAGED.search(text) or isinstance(error, duckdb.FatalException):
         return StoreDamaged(
-            "the store can not be read: it is damaged; `doctor --full` says where, `salvage` gives what is sound"
+            "the store cannot be read: it is damaged; `doctor --full` says where, `salvage` recovers what is sound"
         )
     return StoreUnavailable(f"the store failed ({type(error).__name__}): `doctor --full` looks for the cause")
 

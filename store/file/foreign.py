@@ -29,7 +29,7 @@ def refuse_address(path: str) -> None:
     """Raises InvalidField for `postgresql://…` and the like: as the name of a file it would make a folder."""
     if _ADDRESS.match(path):
         kind = path.split(":", 1)[0]
-        raise InvalidField(f"store: a {kind} address is no file; name the path of a file", field="store")
+        raise InvalidField(f"store: a {kind} address is not a file; name the path of a file", field="store")
 
 
 def identity(path: str) -> tuple[int, int] | None:
@@ -39,9 +39,9 @@ def identity(path: str) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
-        raise StoreReadOnly("the store can not be reached: make its folder readable") from error
+        raise StoreReadOnly("the store cannot be reached: make its folder readable") from error
     except OSError as error:
-        raise StoreUnavailable("the store can not be reached: name another path") from error
+        raise StoreUnavailable("the store cannot be reached: name another path") from error
     return found.st_dev, found.st_ino
 
 
@@ -52,22 +52,22 @@ def refuse_foreign(path: str) -> None:
     if stat.S_ISDIR(mode):
         raise StoreUnavailable("the path of the store is a folder: name a file in it")
     if not stat.S_ISREG(mode):
-        raise StoreUnavailable("the path of the store is no regular file: name another path")
+        raise StoreUnavailable("the path of the store is not a regular file: name another path")
     try:
         with open(path, "rb") as file:
             head = file.read(HEADERS)
     except PermissionError as error:
-        raise StoreReadOnly("the store can not be read: make the file readable") from error
+        raise StoreReadOnly("the store cannot be read: make the file readable") from error
     if not head:
-        raise StoreDamaged("the file is empty, no store: remove it or name another path")
+        raise StoreDamaged("the file is empty, not a store: remove it or name another path")
     kind = kind_of_file(head)
     if kind:
-        raise StoreDamaged(f"the file is {kind}, no store: {ANOTHER}")
+        raise StoreDamaged(f"the file is {kind}, not a store: {ANOTHER}")
     if head[8:12] == b"DUCK":
         if len(head) < HEADERS:
-            raise StoreDamaged("the store can not be read: the file was cut off; restore it from a backup or an export")
+            raise StoreDamaged("the store cannot be read: the file was cut off; restore it from a backup or an export")
         return
-    raise StoreDamaged(f"the file is not a DuckDB file, no store: {ANOTHER}; a damaged store may yield to `salvage`")
+    raise StoreDamaged(f"the file is not a DuckDB file, not a store: {ANOTHER}; a damaged store may yield to `salvage`")
 
 
 def kind_of_file(head: bytes) -> str:

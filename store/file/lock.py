@@ -52,7 +52,7 @@ else:
 
 
 _NOT_A_FILE = "the lock beside the store is a link or no regular file: remove it and try again"
-_NO_FOLDER = "the store can not be written: make the file and its folder writable"
+_NO_FOLDER = "the store cannot be written: make the file and its folder writable"
 # Followed, a planted link would lead elsewhere; opened without the second, a planted pipe would wait for ever.
 _FLAGS = os.O_RDWR | os.O_CREAT
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
@@ -70,7 +70,7 @@ class StoreLock:
     def acquire(self, wait: float) -> bool:
         """Take the lock, at most `wait` seconds from now; whether it was got.
 
-        Raises StoreReadOnly where the lock file can not be made, StoreUnavailable where something else stands there.
+        Raises StoreReadOnly where the lock file cannot be made, StoreUnavailable where something else stands there.
         """
         assert self._held is None
         waiter = self._waiter
@@ -99,7 +99,7 @@ class StoreLock:
         try:
             queue = _open(f"{self._path}.queue")
         except StoreUnavailable:
-            return False  # nobody can stand in a queue that can not be opened
+            return False  # nobody can stand in a queue that cannot be opened
         try:
             if not _take(queue, block=False):
                 return True
@@ -229,7 +229,7 @@ def _open(name: str) -> int:
             raise StoreUnavailable(_NOT_A_FILE) from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise StoreReadOnly(_NO_FOLDER) from error
-        raise StoreUnavailable("the lock of the store can not be made: see that its folder can be used") from error
+        raise StoreUnavailable("the lock of the store cannot be made: see that its folder can be used") from error
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)

@@ -42,7 +42,7 @@ def aside(path: str) -> Iterator[Session]:
 
 
 def rows_if_readable(session: Session, sql: str, params: Mapping[str, Any] | None = None) -> list[Row] | None:
-    """All rows of a query on a file that may be damaged; None where they can not be read.
+    """All rows of a query on a file that may be damaged; None where they cannot be read.
 
     A fatal error ends the instance of the session, so that it is of no more use after None.
     """

@@ -64,7 +64,7 @@ def bring_up_to_date(cursor: Cursor, found: int, read_only: bool) -> None:
     if found == known:
         return
     if read_only:
-        raise StoreReadOnly("the store needs a migration but can not be written: make the file writable once")
+        raise StoreReadOnly("the store needs a migration but cannot be written: make the file writable once")
     cursor.execute("BEGIN")
     try:
         for name in migrations()[found:]:

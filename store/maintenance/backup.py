@@ -26,7 +26,7 @@ def backup(duck: Duck, target: str, *, force: bool = False, progress: Callable[[
     """Copy the store to `target`, also while other processes use it: they wait as long as the bytes are copied.
 
     The copy is read through and opened before it gets its name, so that what stands there is a whole store. `progress`
-    is told the number of blocks read after each few. Raises InvalidField for a target that can not be taken,
+    is told the number of blocks read after each few. Raises InvalidField for a target that cannot be taken,
     StoreDamaged where the store itself is damaged, and what opening it raises.
     """
     if duck.in_memory:
@@ -50,9 +50,9 @@ def backup(duck: Duck, target: str, *, force: bool = False, progress: Callable[[
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError):
             raise InvalidField(
-                f"file: can not write {os.path.basename(target)}: {error.strerror}; name another file", field="file"
+                f"file: cannot write {os.path.basename(target)}: {error.strerror}; name another file", field="file"
             ) from error
-        raise StoreFull("the copy can not be written: free some space there, or name another file") from error
+        raise StoreFull("the copy cannot be written: free some space there, or name another file") from error
     return saved
 
 
@@ -61,7 +61,7 @@ def _assert_free(path: str, target: str, force: bool) -> None:
         if os.path.exists(path) and os.path.samefile(path, target):
             raise InvalidField("file: is the store itself: name another file", field="file")
         if not os.path.isfile(target):
-            raise InvalidField(f"file: {os.path.basename(target)} is no regular file: name another", field="file")
+            raise InvalidField(f"file: {os.path.basename(target)} is not a regular file: name another", field="file")
         if not force:
             raise _taken(target)
     if os.path.exists(f"{target}.wal"):
@@ -73,7 +73,7 @@ def _assert_free(path: str, target: str, force: bool) -> None:
 
 def _taken(target: str) -> InvalidField:
     return InvalidField(
-        f"file: {os.path.basename(target)} is there already: name another, or overwrite it with --force", field="file"
+        f"file: {os.path.basename(target)} exists already: name another, or overwrite it with --force", field="file"
     )
 
 

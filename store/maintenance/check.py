@@ -80,7 +80,7 @@ def check_file(path: str, progress: Progress) -> Iterator[Finding]:
         sound = False
         yield f"{table}.{column}" if column else table, False, fault
     if not sound:
-        yield "agreement", False, "not compared: what can not be read can not be compared"
+        yield "agreement", False, "not compared: what cannot be read cannot be compared"
         return
     yield "tables", True, "every column of every table can be read"
     with aside(path) as session:
@@ -102,15 +102,15 @@ def _block_findings(path: str, found: blocks.Blocks) -> Iterator[Finding]:
     for number in found.unused:
         yield "blocks", True, f"block {number} is damaged but unused: no harm"
     if found.free is None:
-        yield "blocks", False, "the list of free blocks can not be read"
+        yield "blocks", False, "the list of free blocks cannot be read"
     if found.sound:
         yield "blocks", True, f"{found.checked} blocks have the checksums they were written with"
 
 
 def users_of(path: str) -> dict[int, list[str]]:
-    """Which columns have data in a block, by its number; empty where the catalogue can not be read.
+    """Which columns have data in a block, by its number; empty where the catalogue cannot be read.
 
-    DuckDB 1.5 can not tell it of a table with a damaged block, so a damaged block that no other table has is of these.
+    DuckDB 1.5 cannot tell it of a table with a damaged block, so a damaged block that no other table has is of these.
     """
     users: dict[int, set[str]] = {}
     silent: set[str] = set()
@@ -144,7 +144,7 @@ def _add_users(path: str, table: str, users: dict[int, set[str]]) -> None:
 
 
 def _unreadable(path: str, progress: Progress) -> Iterator[tuple[str, str, str]]:
-    """Table, column and fault of all that can not be read. A fatal error ends an instance, so each has its own."""
+    """Table, column and fault of all that cannot be read. A fatal error ends an instance, so each has its own."""
     try:
         with aside(path) as session:
             session.run(f"ATTACH {quoted(path)} AS source (TYPE duckdb, READ_ONLY)")
@@ -166,7 +166,7 @@ def _unreadable(path: str, progress: Progress) -> Iterator[tuple[str, str, str]]
                     session.value(f"SELECT bit_xor(hash({identifier(column)})) FROM source.{identifier(table)}")
                     progress("columns", 1)
         except StoreError:
-            yield table, column, "can not be read whole: a block of it is damaged"
+            yield table, column, "cannot be read whole: a block of it is damaged"
 
 
 # ---- whether what can be read agrees

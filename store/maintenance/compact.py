@@ -93,7 +93,9 @@ def _fill(path: str, draft: str, work: str, write: Callable[[Session], None]) ->
             session.run(query(name))
         tables = tables_of(session, "target")
         if set(tables) != set(tables_of(session, "source")):
-            raise StoreDamaged("the store has other tables than this version makes: export it and import it anew")
+            raise StoreDamaged(
+                "the store has other tables than this version makes: export it and import it into a new store"
+            )
         for table in tables:
             session.run(f"DELETE FROM target.{identifier(table)}")  # what the schema begins with
         write(session)

@@ -49,7 +49,7 @@ class Opened:
 
 
 def openable(copy: str) -> Opened:
-    """Put right in a copy what can be. Raises StoreDamaged where it can not be opened whatever is done."""
+    """Put right in a copy what can be. Raises StoreDamaged where it cannot be opened whatever is done."""
     done = Opened()
     found = blocks.examine(copy)
     done.mended = len(blocks.mend(copy, found.damaged))
@@ -183,7 +183,7 @@ class _Trials:
         return places
 
     def _with(self, block: bytes, look: Callable[[Session], Any]) -> Any:
-        """What is found with a block in its place; None where the file can not be read then."""
+        """What is found with a block in its place; None where the file cannot be read then."""
         self.put(block)
         if self._session is None:
             self._session = self._open.enter_context(aside(self._path))

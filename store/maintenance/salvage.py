@@ -2,7 +2,7 @@
 
 The damaged file is never written to: everything happens on a copy in a folder that nobody else can read. Blocks in
 which one byte is wrong are put right by their checksums. What is still damaged is left out as narrowly as possible: the
-rows of a table are read in runs, and a run that can not be read is halved until the rows are found that can not. Where
+rows of a table are read in runs, and a run that cannot be read is halved until the rows are found that cannot. Where
 only columns that can be done without are lost, the record is given without them. A text counts only if it has the
 checksum that was stored with it.
 """
@@ -35,7 +35,7 @@ from .reindex import ERASED
 
 _VECTOR = 2048  # rows that DuckDB unpacks at once
 _RUN = 1024  # rows read at once
-_LEAST = 256  # rows of a run that can not be read and are not looked through any further
+_LEAST = 256  # rows of a run that cannot be read and are not looked through any further
 _MOST = 50  # losses that are told one by one
 # Without these a record says nothing, or would be seen by others than it was for.
 _NEEDED = frozenset(
@@ -120,15 +120,15 @@ def _assert_readable(path: str) -> None:
     name = os.path.basename(path)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InvalidField(f"file: {name} is no file: name the damaged store", field="file")
+            raise InvalidField(f"file: {name} is not a file: name the damaged store", field="file")
         with open(path, "rb") as file:
             kind = kind_of_file(file.read(HEADERS))
     except PermissionError as error:
-        raise InvalidField(f"file: {name} can not be read: make it and its folder readable", field="file") from error
+        raise InvalidField(f"file: {name} cannot be read: make it and its folder readable", field="file") from error
     except OSError as error:
         raise InvalidField(f"file: there is no file {name}: name the damaged store", field="file") from error
     if kind:
-        raise StoreDamaged(f"the file is {kind}, no store: name the damaged store")
+        raise StoreDamaged(f"the file is {kind}, not a store: name the damaged store")
 
 
 def _silent(what: str, count: int) -> None:
@@ -153,7 +153,7 @@ class _Reader:
         self._open.close()
 
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row] | None:
-        """All rows, or None where they can not be read."""
+        """All rows, or None where they cannot be read."""
         found = None
         try:
             if self._session is None:
@@ -203,7 +203,7 @@ class _Reader:
         return {number: runs[number] for number in damaged if number in used - unfit}
 
     def tables(self) -> list[str]:
-        """Names of the tables; none where they can not be told."""
+        """Names of the tables; none where they cannot be told."""
         found = self.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' ORDER BY table_oid")
         return [name for (name,) in found or ()]
 
@@ -354,7 +354,7 @@ def _rescue(source: _Source, target: Session, strict: bool, report: Salvaged, pr
     for run in source.table("links"):
         whole = [values for values in run.values() if _LINK.keys() <= values.keys() and _ends(values) <= keys]
         if len(whole) < len(run):
-            report.lose(f"{len(run) - len(whole)} links: they, or records at their ends, can not be read")
+            report.lose(f"{len(run) - len(whole)} links: they, or records at their ends, cannot be read")
         if whole:
             target.run(query("insert_links"), {param: [row[name] for row in whole] for name, param in _LINK.items()})
         report.links += len(whole)
@@ -373,7 +373,7 @@ def _record(
     if values.get("key") is not None and kind_of(values["key"]) not in NAMED:
         needed -= {"name"}
     if not needed <= values.keys():
-        report.lose(f"{_named(values)}: {', '.join(sorted(needed - values.keys()))} can not be read")
+        report.lose(f"{_named(values)}: {', '.join(sorted(needed - values.keys()))} cannot be read")
         return None
     erased = values["forgotten"] in ERASED
     if values["deleted_at"] is None and values["forgotten"] in ("soft_delete", "hard_delete"):

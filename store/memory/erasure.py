@@ -67,7 +67,7 @@ def check(ids: Sequence[str], mode: str, labels: bool) -> None:
     if not isinstance(labels, bool):
         raise InvalidField(f"labels: {ascii(labels)[:40]} is not true or false", field="labels")
     if labels and mode not in ERASING:
-        raise InvalidField(f"labels: {mode} keeps them; take hard_delete or redact", field="labels")
+        raise InvalidField(f"labels: {mode} keeps them; use hard_delete or redact", field="labels")
     for one in ids:
         if not is_id(one):
             raise InvalidField(f"id: {str(one)[:40]!r} is not an id like mem:1 or ep:1", field="id")

@@ -58,7 +58,7 @@ LINE_FIELDS = frozenset(
 
 
 def repair(text: str) -> str:
-    """Lone surrogates as U+FFFD, one for one, so that offsets stay; they have no UTF-8 form and can not be stored."""
+    """Lone surrogates as U+FFFD, one for one, so that offsets stay; they have no UTF-8 form and cannot be stored."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -95,7 +95,9 @@ def plain(value: object, depth: int = 0) -> object:
         return {repair(name): plain(one, depth + 1) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [plain(one, depth + 1) for one in value]
-    raise ValueError(f"holds a {type(value).__name__} that JSON can not say: give text, finite numbers, lists, objects")
+    raise ValueError(
+        f"holds a {type(value).__name__} that JSON cannot express: give text, finite numbers, lists, objects"
+    )
 
 
 def broken(value: object) -> bool:
@@ -250,12 +252,12 @@ def check(record: Mapping[str, Any] | RecordIn, model: type[RecordIn] = RecordIn
         return record
     if record.get("kind") == "link":
         raise InvalidField(
-            "kind: a link is a line of an export: take import_lines or `context-packs import jsonl`", field="kind"
+            "kind: a link is a line of an export: use import_lines or `context-packs import jsonl`", field="kind"
         )
     for name in record:
         if name in LINE_FIELDS:
             raise InvalidField(
-                f"{name}: belongs to a line of an export: take import_lines or `context-packs import jsonl`", field=name
+                f"{name}: belongs to a line of an export: use import_lines or `context-packs import jsonl`", field=name
             )
     try:
         checked = model.model_validate(record)

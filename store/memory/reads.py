@@ -241,7 +241,7 @@ def own_key(session: Session, one: str | None, agent: str) -> int | None:
 
 
 def absent(session: Session, one: str, viewer: Viewer, field: str = "id") -> StoreError:
-    """Why an id can not be read: only its owner learns that there was something, and of a temporary record only if it
+    """Why an id cannot be read: only its owner learns that there was something, and of a temporary record only if it
     may see such."""
     key = own_key(session, one, viewer.agent_id)
     row = None if key is None else session.row(query("owner"), {"key": key, "agent": viewer.agent_id})

@@ -141,7 +141,7 @@ class Repetitions:
             if replay is not None:
                 if replay.content_hash not in (item.content_hash, None):
                     raise Conflict(
-                        "idempotency_key: was used with other content: take a new key or send the same content",
+                        "idempotency_key: was used with other content: use a new key or send the same content",
                         field="idempotency_key",
                     )
                 return replay

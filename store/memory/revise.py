@@ -53,7 +53,7 @@ def revise(
     """
     for name in changes:
         if name not in CHANGEABLE:
-            raise InvalidField(f"{name[:40]}: can not be changed; what can is {', '.join(CHANGEABLE)}", field=name)
+            raise InvalidField(f"{name[:40]}: cannot be changed; these can: {', '.join(CHANGEABLE)}", field=name)
     parsed = parse_id(one)
     if parsed is None:
         raise InvalidField(f"id: {ascii(one)[:40]} is not an id like mem:1 or ep:1", field="id")
@@ -72,7 +72,7 @@ def revise(
             if agent == viewer.agent_id and text in (None, replay):  # None: it was erased, its hash is left
                 if key != key_of(*parsed) or content_hash not in (None, item.content_hash):
                     raise Conflict(
-                        "idempotency_key: was used with other content: take a new key or send the same content",
+                        "idempotency_key: was used with other content: use a new key or send the same content",
                         field="idempotency_key",
                     )
                 return Written(one, False, (), version)

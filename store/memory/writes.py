@@ -21,7 +21,7 @@ DEFAULT_BUCKET = "default"
 DEFAULT_SCOPE = "private"
 DEFAULT_STATUS = "active"
 EXPIRED = "has expired already: is not shown"
-FORGOTTEN = "was forgotten earlier and stays so: give another id or key to store it anew"
+FORGOTTEN = "was forgotten earlier and stays so: give another id or key to store it again"
 
 
 def place_of(record: RecordIn, viewer: Viewer) -> Place:
@@ -68,7 +68,7 @@ def remember(session: Session, batch: Sequence[Prepared], viewer: Viewer, now: d
                 ignored = known.not_applied(item, place, same)
                 if ignored:
                     keyed = replay is not None or record.external_id is not None
-                    way = "revise it" if keyed else "forget it first to store it anew"
+                    way = "revise it" if keyed else "forget it first to store it again"
                     notes += (f"is stored already; not applied: {', '.join(ignored)}; {way}",)
                 old, told = _replaced_again(session, fresh, links, record.supersedes, agent, viewer, same.key)
                 notes += told

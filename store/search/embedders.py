@@ -95,7 +95,7 @@ def embedder(name: str, *, hosts: Collection[str] = (), key: str = "") -> Embedd
         key: the bearer token that an endpoint wants.
 
     Raises InvalidField (field "embedder") for a name that is not known or whose package is not installed, and for an
-    address that can not be used.
+    address that cannot be used.
     """
     if name == "none":
         return None

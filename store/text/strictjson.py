@@ -13,7 +13,7 @@ class RepeatedKey(ValueError):
 
     def __init__(self, key: str) -> None:
         self.key = key
-        super().__init__(f"the key {ascii(key)[:_SHOWN]} stands twice in one object")
+        super().__init__(f"the key {ascii(key)[:_SHOWN]} appears twice in one object")
 
 
 def loads(text: str, **options: Any) -> Any:

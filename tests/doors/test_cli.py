@@ -300,7 +300,7 @@ def test_an_import_says_what_it_left_out_and_why(run: Run, tmp_path: Path) -> No
     again = run("import", "jsonl", str(path))
     assert again.out == "1 created, 1 updated, 1 already there, 1 left out\n"
     assert again.err.splitlines()[1:] == [
-        "note: 1 × forgotten earlier, left out: give another id or key to store it anew",
+        "note: 1 × forgotten earlier, left out: give another id or key to store it again",
         "note: 1 × is dated in the future; ranked by the time of writing; replaces from its date on",
         "note: 1 × is stored already; not applied: path; revise it",
     ]
@@ -383,7 +383,7 @@ def test_doctor_is_well_on_a_good_store(run: Run, store: Path) -> None:
     ]
     ran = run("doctor")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.endswith("ok  store: there is none here yet: the first thing that is remembered makes it\n")
+    assert ran.out.endswith("ok  store: there is none yet: the first thing you remember creates it\n")
     with pytest.raises(FileNotFoundError):
         store.stat()
     for text in ("The the. 会議は九時。", "The last.", "ok, thanks"):
@@ -401,7 +401,7 @@ def test_doctor_finds_a_damaged_store(run: Run, store: Path) -> None:
     store.write_bytes(b"not a database at all" * 1000)
     ran = run("doctor")
     assert ran.code == 6
-    assert re.search(r"^BAD store: the file is text, no store: name another path$", ran.out, re.MULTILINE)
+    assert re.search(r"^BAD store: the file is text, not a store: name another path$", ran.out, re.MULTILINE)
     assert str(store.parent) not in ran.out + ran.err
     answer = run("doctor", "--json")
     assert (answer.code, answer.json["ok"]) == (6, False)
@@ -413,7 +413,7 @@ def test_e7_doctor_finds_a_store_that_takes_no_writes(run: Run, monkeypatch: pyt
     monkeypatch.setattr(os, "access", lambda *_: False)  # as for a user who may only read; root may always write
     ran = run("doctor")
     assert ran.code == 6
-    assert "ok  store" in ran.out and "BAD write: the store can not be written" in ran.out
+    assert "ok  store" in ran.out and "BAD write: the store cannot be written" in ran.out
 
 
 @pytest.mark.parametrize(

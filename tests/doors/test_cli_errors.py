@@ -134,7 +134,7 @@ def test_a_fault_of_the_product_shows_no_stack(capsys: pytest.CaptureFixture[str
         raise KeyError("/home/somebody/secret")
 
     assert console.run(broken, []) == 1
-    assert capsys.readouterr() == ("", "error: unexpected KeyError: this is a fault of context-packs\n")
+    assert capsys.readouterr() == ("", "error: unexpected KeyError: this is a bug in context-packs\n")
     assert console.run(broken, ["--json"]) == 1
     assert json.loads(capsys.readouterr().err)["error"]["code"] == "internal_error"
 

@@ -22,11 +22,11 @@ ADDRESS = "postgresql://u:p@h/db"
 LINES = {
     "missing": "there is no store here yet: remember something first, or name the path of the store you mean",
     "folder": "the path of the store is a folder: name a file in it",
-    "sqlite": "the file is an SQLite database, no store: name another path",
+    "sqlite": "the file is an SQLite database, not a store: name another path",
     "duckdb": "the file is a DuckDB database but not a context-packs store: name another path",
-    "address": "store: a postgresql address is no file; name the path of a file",
-    "unreadable": "the store can not be read: make the file readable",
-    "shut": "the store can not be reached: make its folder readable",
+    "address": "store: a postgresql address is not a file; name the path of a file",
+    "unreadable": "the store cannot be read: make the file readable",
+    "shut": "the store cannot be reached: make its folder readable",
 }
 """What stands at the path, and what is said of it."""
 CODES = {**dict.fromkeys(LINES, 6), "address": 2}
@@ -42,10 +42,10 @@ OTHER_CODES: dict[str, dict[str, int]] = {
 }
 OTHER_LINES = {
     ("salvage", "missing"): "file: there is no file memory.duckdb: name the damaged store",
-    ("salvage", "folder"): "file: memory.duckdb is no file: name the damaged store",
-    ("salvage", "sqlite"): "the file is an SQLite database, no store: name the damaged store",
-    ("salvage", "unreadable"): "file: memory.duckdb can not be read: make it and its folder readable",
-    ("salvage", "shut"): "file: memory.duckdb can not be read: make it and its folder readable",
+    ("salvage", "folder"): "file: memory.duckdb is not a file: name the damaged store",
+    ("salvage", "sqlite"): "the file is an SQLite database, not a store: name the damaged store",
+    ("salvage", "unreadable"): "file: memory.duckdb cannot be read: make it and its folder readable",
+    ("salvage", "shut"): "file: memory.duckdb cannot be read: make it and its folder readable",
 }
 RIGHTS = {"unreadable": (0, 0o700), "shut": (0o600, 0)}
 """Modes of the file and of its folder."""
@@ -185,7 +185,7 @@ def test_an_address_of_any_kind_is_no_store(
     monkeypatch.setenv("CONTEXT_PACKS_STORE", address)
     ran = run(*(["--store", address] if where == "option" else []), "remember", "x")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"error: store: a {address.split(':')[0]} address is no file; name the path of a file\n"
+    assert ran.err == f"error: store: a {address.split(':')[0]} address is not a file; name the path of a file\n"
     assert list(tmp_path.iterdir()) == []
 
 

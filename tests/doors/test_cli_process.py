@@ -145,7 +145,7 @@ def test_every_command_has_a_help_text(run: Run, name: str) -> None:
 
 
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
-    """On stderr, with the exit code of a command line that can not be run."""
+    """On stderr, with the exit code of a command line that cannot be run."""
     ran = run()
     assert (ran.code, ran.out) == (2, "")
     assert all(f"\n  {name} " in ran.err for name in COMMANDS)

@@ -123,7 +123,7 @@ def test_a_file_out_of_reach_is_named_in_one_line(ran: dict[object, Ran], comman
 
 def test_a_hook_tells_of_a_store_out_of_reach(ran: dict[object, Ran]) -> None:
     """The answer is empty, the session goes on, and one line says why; of no store at all nothing is told."""
-    told = "context-packs hook: the store can not be reached: make its folder readable\n"
+    told = "context-packs hook: the store cannot be reached: make its folder readable\n"
     assert ran["shut/inside.duckdb"][:3] == (0, "", told)
     assert ran["none.duckdb"][:3] == (0, "", "")
 

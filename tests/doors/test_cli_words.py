@@ -18,14 +18,14 @@ Run = Callable[..., Any]
             2,
             "kind: ep:5 is not of kind memory: give the kind episode",
         ),
-        ({"id": "mem:1", "content": "other"}, 5, "id: mem:1 stands for something else here: import into an empty"),
+        ({"id": "mem:1", "content": "other"}, 5, "id: mem:1 already names something else here: import into an empty"),
         ({"id": "mem:7", "supersedes": "7", "content": "x"}, 2, "supersedes: '7' is not an id like mem:1 or ep:1"),
     ],
 )
 def test_a_line_at_fault_is_named_by_file_and_number(
     run: Run, tmp_path: Path, line: dict[str, str], code: int, told: str
 ) -> None:
-    """Also where only the store shows that it can not be taken."""
+    """Also where only the store shows that it cannot be taken."""
     run("remember", "A record.")
     file = tmp_path / "in.jsonl"
     file.write_text("\n" + json.dumps({"id": "mem:3", "content": "fine"}) + "\n" + json.dumps(line) + "\n")

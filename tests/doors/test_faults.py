@@ -326,21 +326,21 @@ def test_e7_a_store_that_takes_no_writes_is_not_well(doors: Doors, monkeypatch: 
     )
     monkeypatch.setattr(os, "access", lambda *_: False)  # as for a user who may only read; root may always write
     assert all("Backups run nightly." in text for text in doors.packed("backups").values())
-    with pytest.raises(ContextPacksError, match=r"^the store can not be written: ") as raised:
+    with pytest.raises(ContextPacksError, match=r"^the store cannot be written: ") as raised:
         doors.packs.remember("x")
     assert type(raised.value).__name__ == "StoreReadOnly"
-    with pytest.raises(ContextPacksError, match=r"^the store can not be written: "):
+    with pytest.raises(ContextPacksError, match=r"^the store cannot be written: "):
         doors.packs.store.probe()
     typed = doors.run("remember", "x", "--json")
     assert (typed.code, typed.error["code"], typed.out) == (6, "store_read_only", "")
     examined = doors.run("doctor")
-    assert examined.code == 6 and "BAD write: the store can not be written" in examined.out
+    assert examined.code == 6 and "BAD write: the store cannot be written" in examined.out
     called = doors.call("remember", content="x")
     assert called.is_error and (called.meta or {})["context-packs/error"] == {"code": "store_read_only"}
     stdin = json.dumps({"cwd": folder, "transcript_path": str(transcript)}).encode()
     ended = doors.run("hook", "claude-code", "session-end", "--foreground", stdin=stdin)
     assert (ended.code, ended.out, ended.err.count("\n")) == (0, "", 1)
-    assert "the store can not be written" in ended.err
+    assert "the store cannot be written" in ended.err
     for text in (typed.err, examined.out, str(called), ended.err, str(raised.value)):
         assert folder not in text
 

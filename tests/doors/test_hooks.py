@@ -169,7 +169,7 @@ def test_a_project_is_its_git_root_else_its_folder(project: Path, tmp_path: Path
 
 
 def test_scopes_of_projects_are_literal_where_they_can_be() -> None:
-    """A path is its own scope; one that can not stand in a scope keeps a digest, so that no two are taken for one."""
+    """A path is its own scope; one that cannot stand in a scope keeps a digest, so that no two are taken for one."""
     assert scope_of("/home/ada/計画 1") == "project:/home/ada/計画 1"
     odd = [
         scope_of(path) for path in ("/a|b", "/a-b", "/a\nb", "/a ", "/a", "/\ud800", "/\ufffd", "/x" * 600, "/x" * 601)
@@ -471,7 +471,7 @@ def test_a_key_that_stands_twice_is_one_line(process: Run, store: Path, project:
     fill(store, {"content": "Backups run nightly."})
     given = f'{{"cwd": {json.dumps(str(project))}, "cwd": "/"}}'
     ran = process("hook", "claude-code", "session-start", stdin=given.encode())
-    told = "context-packs hook: input: the key 'cwd' stands twice in one object; give it once\n"
+    told = "context-packs hook: input: the key 'cwd' appears twice in one object; give it once\n"
     assert (ran.code, ran.out, ran.err) == (0, "", told)
 
 

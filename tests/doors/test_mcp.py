@@ -149,7 +149,7 @@ def test_annotations_say_what_a_tool_does_to_the_memory(door: Door) -> None:
         ("max_items", [8], "max_items: [8] is not a whole number"),
         ("query", "  ", "query: is blank"),
         ("query", 7, "query: 7 is not text"),
-        ("scope", "all", "scope: unknown field; known are query, max_items, max_tokens"),
+        ("scope", "all", "scope: unknown field; known fields: query, max_items, max_tokens"),
     ],
 )
 def test_a_wrong_argument_is_refused_by_name(door: Door, name: str, value: Any, line: str) -> None:
@@ -181,13 +181,13 @@ def test_not_a_number_is_refused_by_name(packs: ContextPacks) -> None:
         ("recall", {"query": "x", "full_content": 1}, "full_content: 1 is not true or false"),
         ("recall", {"query": "x", "exclude_contents": "x"}, "exclude_contents: 'x' is not a list"),
         ("recall", {"query": "x", "exclude_contents": [1]}, "exclude_contents: entry 1: 1 is not text"),
-        ("recall", {"query": "x", "exclude_ids": ["mem:01"]}, "exclude_ids: 'mem:01' is no id such as mem:1"),
+        ("recall", {"query": "x", "exclude_ids": ["mem:01"]}, "exclude_ids: 'mem:01' is not an id like mem:1"),
         ("recall", {"query": "x", "since": "soon"}, "since: "),
         ("recall", {"query": "x", "max_tokens": 24_001}, "max_tokens: 24001 is above 24000"),
         ("recall_with_context", {"query": "x"}, "external_context: is missing"),
         ("recall_with_context", {"query": "x", "external_context": [7]}, "external_context: entry 1: 7 is not text or"),
         ("recall_with_context", {"query": "x", "external_context": [{"text": "y"}]}, "external_context: entry 1 is"),
-        ("get_contents", {"refs": []}, "refs: has fewer than 1 entries: give more"),
+        ("get_contents", {"refs": []}, "refs: is empty: give at least one"),
         ("get_contents", {"refs": [f"mem:{n}" for n in range(21)]}, "refs: has more than 20 entries: give fewer"),
         ("search_memory", {"query": ""}, "query: is blank"),
         ("remember", {"content": " "}, "content: is blank"),
@@ -216,7 +216,7 @@ def test_no_rows_asked_for_are_no_rows(door: Door) -> None:
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(door: Door) -> None:
     """It names the tools that there are."""
-    with pytest.raises(MCPError, match=r"^name: 'shred' is unknown; known are recall_context, recall, "):
+    with pytest.raises(MCPError, match=r"^name: 'shred' is unknown; known: recall_context, recall, "):
         door.call("shred")
 
 
@@ -574,7 +574,7 @@ def test_the_prompt_restores_a_session(door: Door) -> None:
     assert message.content.text.startswith(f"{notice}### XMemo Context\nItems: 1\n[1] mem:1 ")
     (message,) = door.ask("get_prompt", "restore_context", {"task": "zzqqy"}).messages
     assert message.content.text == "No matching XMemo memory was found."
-    with pytest.raises(MCPError, match=r"^other: unknown argument; known is task$"):
+    with pytest.raises(MCPError, match=r"^other: unknown argument; the only argument is task$"):
         door.ask("get_prompt", "restore_context", {"other": "x"})
     with pytest.raises(MCPError, match="is no prompt"):
         door.ask("get_prompt", "other")
@@ -616,5 +616,5 @@ def test_a_fault_of_our_own_is_told_by_its_kind(capsys: pytest.CaptureFixture[st
     door = Door(packs)
     door.server = build_server(broken)
     result = door.call("recall", query="x")
-    assert text_of(result) == "unexpected KeyError: this is a fault of context-packs"
+    assert text_of(result) == "unexpected KeyError: this is a bug in context-packs"
     assert (result.meta or {})["context-packs/error"] == {"code": "internal_error"}

@@ -229,7 +229,7 @@ def test_an_argument_that_is_given_twice_is_a_tool_error(wires: Callable[..., Wi
         wire.send(f'{{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {params}}}'.encode())
         told = wire.answer()
         assert told["id"] == 3 and told["result"]["isError"] is True
-        assert told["result"]["content"][0]["text"] == "the key 'content' stands twice in one object; give it once"
+        assert told["result"]["content"][0]["text"] == "the key 'content' appears twice in one object; give it once"
         assert told["result"]["_meta"] == {"context-packs/error": {"code": "invalid_field", "field": "content"}}
     assert wire.end() == (0, b"")
 
@@ -313,7 +313,7 @@ def test_an_unknown_profile_and_closed_streams_are_refused(store: Path) -> None:
         [COMMAND, "mcp", "--profile", "nope"], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     assert (ran.returncode, ran.stdout) == (2, b"")
-    assert ran.stderr.startswith(b"error: profile: 'nope' is not known; known are ") and ran.stderr.count(b"\n") == 1
+    assert ran.stderr.startswith(b"error: profile: 'nope' is not known; known: ") and ran.stderr.count(b"\n") == 1
     ran = subprocess.run(["sh", "-c", f'"{COMMAND}" mcp <&- >&-'], capture_output=True, check=False)
     assert (ran.returncode, ran.stderr.count(b"\n")) == (2, 1)
 
@@ -322,7 +322,7 @@ def test_an_unknown_profile_and_closed_streams_are_refused(store: Path) -> None:
 
 
 def test_c5_lone_surrogates_on_the_wire_are_repaired_and_told(store: Path, wires: Callable[..., Wire]) -> None:
-    """C5: a line that UTF-8 can not say is answered all the same; a write says that it was repaired; pairs stay."""
+    """C5: a line that UTF-8 cannot say is answered all the same; a write says that it was repaired; pairs stay."""
     wire = wires()
     wire.begin()
     content = '"caf\\ud800 backups \\ud83d\\ude00 \\\\ud800"'
@@ -336,7 +336,7 @@ def test_c5_lone_surrogates_on_the_wire_are_repaired_and_told(store: Path, wires
         b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"recall","arguments":{"query":"x","limit":NaN}}}'
     )
     assert wire.answer()["result"]["content"][0]["text"] == (
-        "limit: NaN is no number of JSON; give a finite number or null"
+        "limit: NaN is not a JSON number; give a finite number or null"
     )
     assert wire.end()[0] == 0
 

@@ -34,7 +34,7 @@ def test_a_message_with_an_id_is_answered_with_it(fields: dict[str, Any]) -> Non
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e400"])
 def test_what_is_no_number_of_json_is_refused(number: str) -> None:
     """In a call the model reads it; elsewhere it is an error of the protocol, with the id."""
-    line = f"{number} is no number of JSON; give a finite number or null"
+    line = f"{number} is not a JSON number; give a finite number or null"
     call = '{"jsonrpc": "2.0", "id": 7, "method": "%s", "params": {"name": "recall", "arguments": {"x": [%s]}}}'
     told = json.loads(refusal(call % ("tools/call", number)) or "")
     assert (told["id"], told["result"]["isError"], told["result"]["content"][0]["text"]) == (7, True, f"x: {line}")

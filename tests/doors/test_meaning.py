@@ -96,9 +96,7 @@ def test_a_model_that_fails_is_a_note_behind_a_write(run: Run, store: Path, monk
     monkeypatch.setenv("CONTEXT_PACKS_EMBEDDER", "http://127.0.0.1:1/v1#soup-1")
     ran = run("remember", "Soup was served.")
     assert (ran.code, ran.out) == (0, "mem:1\n")
-    assert ran.err.startswith(
-        "note: found by words until vectors are made: embedder: the endpoint of soup-1 can not be"
-    )
+    assert ran.err.startswith("note: found by words until vectors are made: embedder: the endpoint of soup-1 cannot be")
     assert run("embed").code == 6
 
 
@@ -116,7 +114,7 @@ def test_a_model_that_does_not_answer_is_a_failed_check(run: Run, store: Path, m
     """`doctor` asks it for real."""
     run("remember", "Soup was served.")
     monkeypatch.setenv("CONTEXT_PACKS_EMBEDDER", "http://127.0.0.1:1/v1#soup-1")
-    assert checked(run, 6).startswith("embedder: the endpoint of soup-1 can not be reached")
+    assert checked(run, 6).startswith("embedder: the endpoint of soup-1 cannot be reached")
 
 
 def checked(run: Run, code: int = 0) -> str:

@@ -117,7 +117,7 @@ def ids(line: str, ref: str) -> Mistake:
     return Mistake(line, ("forget", ref), {}, ("forget", ref), tool, ("POST", f"/v1/memories/{ref}/forget", {}), "ref")
 
 
-NO_TIME = "is no time; give RFC 3339 such as 2026-03-01T09:30:00Z, a date, or seconds since 1970"
+NO_TIME = "is not a time; give RFC 3339 such as 2026-03-01T09:30:00Z, a date, or seconds since 1970"
 MISTAKES = {
     "wrong type": context("max_items: '8x' is not a whole number", max_items="8x"),
     "above the range": context("max_tokens: 12001 is above 12000", max_tokens=12_001),
@@ -125,7 +125,7 @@ MISTAKES = {
     "no time": context(f"since: '2026-13-01' {NO_TIME}", since="2026-13-01"),
     "no interval": context("since: must be before until", since="2026-02-01", until="2026-01-01"),
     "unknown profile": context(
-        "profile: 'nope' is not known; known are internal, kernel, public, session_start", profile="nope"
+        "profile: 'nope' is not known; known: internal, kernel, public, session_start", profile="nope"
     ),
     "no rows": Mistake(
         "limit: -1 is below 0", ("search_memory", "x", -1), {}, ("search", "x", "--limit", "-1"),
@@ -143,7 +143,7 @@ MISTAKES = {
         "supersedes: there is no record mem:99", option="--supersedes", supersedes="mem:99"
     ),
     "conflict": Mistake(
-        "idempotency_key: was used with other content: take a new key or send the same content",
+        "idempotency_key: was used with other content: use a new key or send the same content",
         ("remember", "y"), {"idempotency_key": "k"}, ("remember", "y", "--key", "k"),
         ("remember", {"content": "y", "idempotency_key": "k"}),
         ("POST", "/v1/remember", {"content": "y", "idempotency_key": "k"}),
@@ -159,7 +159,7 @@ MISTAKES = {
         ("forget", {"ref": "mem:1", "mode": "nope"}),
     ),
     "no ids": Mistake(
-        "refs: has fewer than 1 entries: give more", ("get_contents", []), {}, (),
+        "refs: is empty: give at least one", ("get_contents", []), {}, (),
         ("get_contents", {"refs": []}), ("POST", "/v1/get_contents", {"refs": []}),
     ),
     "too many ids": Mistake(
@@ -167,7 +167,7 @@ MISTAKES = {
         ("get_contents", {"refs": ["mem:1"] * 21}), ("POST", "/v1/get_contents", {"refs": ["mem:1"] * 21}),
     ),
     "no cursor": Mistake(
-        "cursor: is not a cursor: give next_cursor or resume_cursor as it came",
+        "cursor: is not a cursor: give next_cursor or resume_cursor exactly as returned",
         ("threads.events", "thr_a", "nonsense"), {}, ("thread", "thr_a", "--cursor", "nonsense"),
         ("get_chain", {"id": "thr_a", "cursor": "nonsense"}), ("GET", "/threads/thr_a/events?cursor=nonsense"),
     ),
@@ -199,14 +199,16 @@ def test_one_mistake_has_one_sentence(doors: Doors, run: Callable[..., Ran], nam
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are(doors: Doors, run: Callable[..., Ran]) -> None:
     """Fields, tools and commands in one form; options by the nearest ones, or where they are listed."""
-    assert str(doors.library("recall_context", "x", foo=1)).startswith("foo: unknown field; known are query, ")
-    assert doors.tool("recall_context", {"query": "x", "foo": 1}).startswith("foo: unknown field; known are query, ")
+    assert str(doors.library("recall_context", "x", foo=1)).startswith("foo: unknown field; known fields: query, ")
+    assert doors.tool("recall_context", {"query": "x", "foo": 1}).startswith(
+        "foo: unknown field; known fields: query, "
+    )
     status, detail = doors.route("POST", "/v1/recall/context", {"query": "x", "foo": 1})
-    assert (status, detail.startswith("foo: unknown field; known are ")) == (422, True)
-    assert doors.tool("fetch", {}).startswith("name: 'fetch' is unknown; known are recall_context, ")
+    assert (status, detail.startswith("foo: unknown field; known fields: ")) == (422, True)
+    assert doors.tool("fetch", {}).startswith("name: 'fetch' is unknown; known: recall_context, ")
     ran = run("fetch")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("error: command: 'fetch' is unknown; known are ")
+    assert ran.err.startswith("error: command: 'fetch' is unknown; known: ")
     assert run("context", "x", "--max-item", "3").err.startswith("error: --max-item: unknown option; did you mean ")
     assert run("stats", "--zzz").err == "error: --zzz: unknown option; see context-packs stats --help\n"
     assert doors.route("GET", "/v1/fetch") == (404, "there is no such route")

@@ -62,9 +62,9 @@ def test_a_request_at_fault_is_told_alike(packs: ContextPacks, client: TestClien
         ("/v1/remember", {"content": "x", "metadata": [1]}, "metadata: [1] is not an object"),
         ("/v1/remember", {"content": "x", "pinned": "yes"}, "pinned: 'yes' is not true or false"),
         ("/v1/remember", {"content": "x", "importance": 1.5}, "importance: 1.5 is above 1"),
-        ("/v1/get_contents", {"refs": []}, "refs: has fewer than 1 entries: give more"),
+        ("/v1/get_contents", {"refs": []}, "refs: is empty: give at least one"),
         ("/v1/get_contents", {"refs": ["mem:1", 5]}, "refs: entry 2: 5 is not text"),
-        ("/v1/get_contents", {"refs": ["mem:1"], "foo": 1}, "foo: unknown field; known are refs, max_tokens"),
+        ("/v1/get_contents", {"refs": ["mem:1"], "foo": 1}, "foo: unknown field; known fields: refs, max_tokens"),
         ("/threads", {"summary": "x", "thread_id": "thr_"}, "thread_id: 'thr_' is not an id like thr_8f21"),
         ("/workers", {"task": "x", "threads": ["y"]}, "threads: entry 1: 'y' is not an id like thr_8f21"),
     ],
@@ -89,16 +89,16 @@ def test_what_is_too_large_is_told_by_the_name_it_was_given(packs: ContextPacks,
 
 def test_an_unknown_field_is_told_with_the_known_ones(packs: ContextPacks, client: TestClient) -> None:
     """At each door the names that it takes."""
-    known = "foo: unknown field; known are query, "
+    known = "foo: unknown field; known fields: query, "
     assert (
         client.post("/v1/recall/context", json={"query": "x", "foo": 1})
         .json()["detail"]
-        .startswith("foo: unknown field; known are ")
+        .startswith("foo: unknown field; known fields: ")
     )
     tool = next(tool for tool in tools(load_profile("public")) if tool.name == "recall_context")
     for call in (lambda: tool.call(lambda: packs, {"query": "x", "foo": 1}), lambda: packs.recall_context("x", foo=1)):
         with pytest.raises(InvalidField) as told:
             call()
         assert str(told.value).startswith(known)
-    with pytest.raises(InvalidField, match=r"^foo: unknown field; known are content, kind"):
+    with pytest.raises(InvalidField, match=r"^foo: unknown field; known fields: content, kind"):
         packs.remember("x", foo=1)

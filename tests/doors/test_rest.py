@@ -224,9 +224,11 @@ def test_h1_unknown_parameters_and_fields_are_refused_by_name(servers: Callable[
     client = servers().client
     refused = client.get(WHO, params={"offset": "200"})
     assert problem(refused) == (422, "invalid_field", "offset")
-    assert refused.json()["detail"] == "offset: unknown query parameter; this route takes none"
+    assert refused.json()["detail"] == "offset: unknown query parameter; this route has no parameters"
     refused = client.get("/v1/audit", params={"limit": "5", "page": "2"})
-    assert refused.json()["detail"].startswith("page: unknown query parameter; known are action, agent_id, cursor, ")
+    assert refused.json()["detail"].startswith(
+        "page: unknown query parameter; known parameters: action, agent_id, cursor, "
+    )
     refused = client.get("/v1/audit?limit=5&limit=6")
     assert (problem(refused), refused.json()["detail"]) == ((422, "invalid_field", "limit"), "limit: is given twice")
     refused = client.post("/v1/remember", json={"content": "x", "agent_id": "planner"})
@@ -292,7 +294,7 @@ def test_a_fault_of_ours_shows_nothing_of_itself(servers: Callable[..., Any]) ->
     with logged(served) as log:
         answer = served.client.get("/boom")
     assert problem(answer) == (500, "internal_error", None)
-    assert answer.json()["detail"] == "unexpected RuntimeError: this is a fault of context-packs"
+    assert answer.json()["detail"] == "unexpected RuntimeError: this is a bug in context-packs"
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     fault = next(line for line in lines if line["event"] == "a request failed")
     assert fault["error"][0] == "RuntimeError"
@@ -507,5 +509,5 @@ def test_a_key_that_stands_twice_in_a_body_is_refused_by_name(servers: Callable[
     ):
         refused = served.client.post("/v1/remember", content=body, headers={"Content-Type": "application/json"})
         assert problem(refused) == (422, "invalid_field", key)
-        assert refused.json()["detail"] == f"{key}: the key '{key}' stands twice in one object; give it once"
+        assert refused.json()["detail"] == f"{key}: the key '{key}' appears twice in one object; give it once"
     assert served.packs.store.count() == 0

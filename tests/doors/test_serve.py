@@ -128,7 +128,7 @@ def test_l12_a_wide_bind_needs_a_token_first(
 
 
 def test_a_port_in_use_and_other_faults_are_told_at_once(process: Callable[..., Any], store: Path) -> None:
-    """Exit code 2 and one line that names the option; no store is made for a server that can not start."""
+    """Exit code 2 and one line that names the option; no store is made for a server that cannot start."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ran = process("serve", "--port", port)

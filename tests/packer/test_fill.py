@@ -137,7 +137,7 @@ def test_what_stands_in_an_earlier_turn_governs_nothing() -> None:
 
 
 def test_a_step_shows_what_comes_along_once() -> None:
-    """It is one step, and what it brought takes none of its own later; what can not be cut never comes along."""
+    """It is one step, and what it brought takes none of its own later; what cannot be cut never comes along."""
     hits = [Hit("a", 0, 2.0), Hit("a", 2, 1.0)]
     steps = list(ladder(hits, {"a": [0, 1, 2, 3]}, {Step("a", 3)}, lambda _, n: {0: (2, 3)}.get(n, ()), {"a"}))
     assert steps == [Step("a", 0, (2,)), Step("a", 1), Step("a", 3)]

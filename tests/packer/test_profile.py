@@ -24,7 +24,7 @@ def test_each_profile_loads_describes_itself_and_has_its_template(name: str) -> 
 )
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
     """Nothing but the name of a shipped profile opens a file."""
-    with pytest.raises(InvalidField, match="known are internal, kernel, public, session_start") as caught:
+    with pytest.raises(InvalidField, match="known: internal, kernel, public, session_start") as caught:
         load_profile(name)
     assert caught.value.field == "profile"
 

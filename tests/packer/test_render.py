@@ -165,7 +165,7 @@ def test_the_budget_line_reads_by_a_regular_expression(kit: Any) -> None:
     ],
 )
 def test_names_in_a_frame_stay_on_their_line(text: str, line: str) -> None:
-    """`|`, line breaks and control characters of an id, type or path can not end a field or a line."""
+    """`|`, line breaks and control characters of an id, type or path cannot end a field or a line."""
     assert one_line(text) == line
 
 

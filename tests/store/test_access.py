@@ -110,7 +110,7 @@ def test_nothing_else_lets_in(kit: Any) -> None:
 
 @cache
 def closed() -> Tokens:
-    """Tokens of a store that can not be read."""
+    """Tokens of a store that cannot be read."""
     duck = Duck(":memory:")
     duck.close()
     return Tokens(duck, lambda: NOON)

@@ -24,7 +24,7 @@ class Watched(HashEmbedder):
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         self.worked.set()
         if self.broken:
-            raise RuntimeError("can not read /secret/model.bin")
+            raise RuntimeError("cannot read /secret/model.bin")
         return super().embed_passages(texts)
 
 

@@ -101,7 +101,7 @@ def test_a_file_that_is_there_is_overwritten_only_by_force(kit: Any) -> None:
     target.write_bytes(b"mine")
     with pytest.raises(InvalidField) as refused:
         store.backup(str(target))
-    assert str(refused.value) == ("file: copy.duckdb is there already: name another, or overwrite it with --force")
+    assert str(refused.value) == ("file: copy.duckdb exists already: name another, or overwrite it with --force")
     assert target.read_bytes() == b"mine"
     assert store.backup(str(target), force=True).records == 40
     assert len(list(kit.store(target).export())) == 40
@@ -119,7 +119,7 @@ def test_a_backup_takes_no_place_that_would_do_harm(kit: Any) -> None:
         (link, "is the store itself"),
         (kit.folder, "is no regular file"),
         (kit.folder / "old.duckdb", "the log of another store"),
-        (kit.folder / "none" / "copy.duckdb", "can not write copy.duckdb"),
+        (kit.folder / "none" / "copy.duckdb", "cannot write copy.duckdb"),
     ):
         with pytest.raises(InvalidField, match=words):
             store.backup(str(target), force=True)

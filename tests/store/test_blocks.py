@@ -112,7 +112,7 @@ def test_a_single_wrong_bit_is_put_right_or_among_few(whole: bytes, bit: int) ->
 
 
 def test_a_bit_where_nothing_was_written_is_put_right_as_likely() -> None:
-    """It stands alone among zeros; which of two such ones it is can not be told."""
+    """It stands alone among zeros; which of two such ones it is cannot be told."""
     data = random.Random(7).randbytes(80_000) + bytes(SIZE - 80_008)
     block = blocks.checksum(data).to_bytes(8, "little") + data
     wrong = bytearray(block)

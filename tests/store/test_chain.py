@@ -478,7 +478,9 @@ def test_a_trigger_that_comes_again_with_anything_else_is_a_conflict(kit: Any, k
     for (what, fields), error in zip(others, told, strict=True):
         field = "trigger_id" if fields["external_id"] == "e-2" else "external_id"
         assert (type(error), error.field) == (Conflict, field)
-        assert str(error) == (f"{field}: stands for trg_1, which has another {what}: take another id, or send the same")
+        assert str(error) == (
+            f"{field}: already names trg_1, which has another {what}: choose another id, or send the same"
+        )
 
 
 def test_a_trigger_or_thread_that_was_erased_says_so_when_it_comes_again(kit: Any) -> None:
@@ -545,7 +547,7 @@ def test_an_update_is_a_version(kit: Any) -> None:
     ids=str,
 )
 def test_a_bad_field_is_named(kit: Any, field: str, fields: dict[str, Any]) -> None:
-    """A value that can not be kept is refused by name, and nothing is written."""
+    """A value that cannot be kept is refused by name, and nothing is written."""
     packs = kit.packs()
     packs.threads.create("t", thread_id="thr_t")
     with pytest.raises(InvalidField) as error:

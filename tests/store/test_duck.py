@@ -84,15 +84,15 @@ def write_foreign_files(folder: Path) -> dict[str, str]:
     (folder / "zeros.duckdb").write_bytes(bytes(20_000))
     (folder / "short.duckdb").write_bytes(b"\x00" * 8 + b"DUCK" + b"\x00" * 100)
     return {
-        "lite.db": "the file is an SQLite database, no store: name another path",
-        "rows.parquet": "the file is a Parquet file, no store: name another path",
-        "lines.gz": "the file is a gzip file, no store: name another path",
-        "files.zip": "the file is a zip archive, no store: name another path",
-        "text.duckdb": "the file is text, no store: name another path",
-        "word.duckdb": "the file is text, no store: name another path",
-        "empty.duckdb": "the file is empty, no store: remove it or name another path",
-        "zeros.duckdb": "the file is not a DuckDB file, no store: name another path",
-        "short.duckdb": "the store can not be read: the file was cut off",
+        "lite.db": "the file is an SQLite database, not a store: name another path",
+        "rows.parquet": "the file is a Parquet file, not a store: name another path",
+        "lines.gz": "the file is a gzip file, not a store: name another path",
+        "files.zip": "the file is a zip archive, not a store: name another path",
+        "text.duckdb": "the file is text, not a store: name another path",
+        "word.duckdb": "the file is text, not a store: name another path",
+        "empty.duckdb": "the file is empty, not a store: remove it or name another path",
+        "zeros.duckdb": "the file is not a DuckDB file, not a store: name another path",
+        "short.duckdb": "the store cannot be read: the file was cut off",
     }
 
 
@@ -158,7 +158,7 @@ def test_a_damaged_store_says_what_helps(folder: Path) -> None:
     (folder / "overwritten.duckdb").write_bytes(overwritten)
     for name in ("cut", "overwritten"):
         before = (folder / f"{name}.duckdb").read_bytes()
-        refused(folder / f"{name}.duckdb", StoreDamaged, "the store can not be read: it is damaged; `doctor --full`")
+        refused(folder / f"{name}.duckdb", StoreDamaged, "the store cannot be read: it is damaged; `doctor --full`")
         assert (folder / f"{name}.duckdb").read_bytes() == before
 
 
@@ -238,7 +238,7 @@ def test_a_folder_and_an_impossible_path_are_unavailable(kit: Any, folder: Path)
     refused(folder / "dir", StoreUnavailable, "the path of the store is a folder: name a file in it")
     (folder / "file").touch()
     for mode in ("shared", "exclusive"):
-        with pytest.raises(StoreReadOnly, match=r"^the folder of the store can not be made: name another path$"):
+        with pytest.raises(StoreReadOnly, match=r"^the folder of the store cannot be made: name another path$"):
             kit.write(kit.store(folder / "file" / "x.db", mode=mode), "x")
 
 
@@ -262,7 +262,7 @@ def test_a_read_of_a_missing_store_says_so_and_makes_nothing(kit: Any, name: str
 def test_an_address_is_no_store(kit: Any, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that looks like an address is refused, without a word of what stands in it, and makes no folder."""
     monkeypatch.chdir(kit.folder)
-    with pytest.raises(InvalidField, match=r"^store: a [a-z0-9]+ address is no file; name the path of a file$"):
+    with pytest.raises(InvalidField, match=r"^store: a [a-z0-9]+ address is not a file; name the path of a file$"):
         kit.store(address)
     assert list(kit.folder.iterdir()) == []
 
@@ -393,7 +393,7 @@ def test_a_planted_link_or_pipe_is_not_followed(kit: Any, name: str) -> None:
 def test_a_pipe_in_place_of_a_store_is_refused_at_once(kit: Any) -> None:
     """Nothing waits for a writer that never comes."""
     os.mkfifo(kit.folder / "pipe")
-    refused(kit.folder / "pipe", StoreUnavailable, "the path of the store is no regular file: name another path")
+    refused(kit.folder / "pipe", StoreUnavailable, "the path of the store is not a regular file: name another path")
 
 
 HOLDER = """
@@ -459,7 +459,7 @@ def refused(work):
     try:
         work()
     except StoreReadOnly as error:
-        assert str(error) == "the store can not be written: make the file and its folder writable", error
+        assert str(error) == "the store cannot be written: make the file and its folder writable", error
         return
     raise AssertionError("was not refused")
 """
@@ -509,7 +509,7 @@ def test_a_read_only_file_can_be_read_and_not_written(kit: Any, mode: str) -> No
 
 
 def test_a_full_disk_is_said_and_loses_nothing(kit: Any) -> None:
-    """When the file can not grow writes fail as full, reads go on, and with room again everything answered is there."""
+    """When the file cannot grow writes fail as full, reads go on, and with room again everything answered is there."""
     script = """
     import resource
     from context_packs.store.errors import StoreFull

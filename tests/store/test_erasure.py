@@ -221,10 +221,10 @@ def test_records_of_others_are_not_named(kit: Any) -> None:
 
 
 def test_labels_are_erased_only_with_the_text(kit: Any) -> None:
-    """A soft deletion keeps all, so it can not take labels away; another value than true or false is refused."""
+    """A soft deletion keeps all, so it cannot take labels away; another value than true or false is refused."""
     store = kit.store()
     kit.write(store, "x")
-    with pytest.raises(InvalidField, match="labels: soft_delete keeps them; take hard_delete or redact"):
+    with pytest.raises(InvalidField, match="labels: soft_delete keeps them; use hard_delete or redact"):
         store.forget(["mem:1"], "soft_delete", kit.me, labels=True)
     with pytest.raises(InvalidField, match="labels: 'yes' is not true or false"):
         store.forget(["mem:1"], "redact", kit.me, labels="yes")

@@ -150,7 +150,7 @@ def test_another_record_under_the_same_id_is_a_conflict(kit: Any) -> None:
         {"content": "mine", "version": 3},
         {"content": "", "forgotten": "hard_delete", "deleted_at": "2026-01-01"},
     ):
-        with pytest.raises(Conflict, match=r"^id: mem:1 stands for something else here: import into an empty"):
+        with pytest.raises(Conflict, match=r"^id: mem:1 already names something else here: import into an empty"):
             store.import_lines([{"id": "mem:5", "content": "new"}, {"id": "mem:1", **clash}], kit.me)
     assert dump(store) == before
 
@@ -225,7 +225,7 @@ def test_an_export_file_appears_whole_or_not_at_all(kit: Any) -> None:
     other = kit.packs(path=kit.folder / "other.duckdb")
     assert [one.id for batch in other.import_file("jsonl", target) for one in batch] == ["mem:1"]
     assert other.get("mem:1").content == "one\u2028line, two\nlines"
-    with pytest.raises(InvalidField, match=r"^file: can not write x\.jsonl: ") as error:
+    with pytest.raises(InvalidField, match=r"^file: cannot write x\.jsonl: ") as error:
         packs.export(kit.folder / "missing" / "x.jsonl")
     assert str(kit.folder) not in str(error.value)
 

@@ -146,7 +146,7 @@ def test_the_owner_learns_that_it_is_gone_and_nobody_else(kit: Any) -> None:
 
 
 def test_only_the_owner_forgets(kit: Any) -> None:
-    """A team member who may read a record can not delete it."""
+    """A team member who may read a record cannot delete it."""
     store = kit.store()
     kit.write(store, "for the team", team_id="red")
     mate = Viewer("mate", ("red",))
@@ -157,7 +157,7 @@ def test_only_the_owner_forgets(kit: Any) -> None:
 
 
 def test_all_or_none_are_forgotten(kit: Any) -> None:
-    """One id that can not be forgotten leaves the others as they are; an unknown mode names its field."""
+    """One id that cannot be forgotten leaves the others as they are; an unknown mode names its field."""
     store = kit.store()
     for n in range(3):
         kit.write(store, f"record {n}")

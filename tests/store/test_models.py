@@ -250,7 +250,7 @@ def test_an_endpoint_that_is_gone_is_one_line(served: Served) -> None:
         packs.remember("Supper was soup.")
         packs.embed_pending()
         gone = Endpoint("http://127.0.0.1:1/v1#soup-1")
-        told = "embedder: the endpoint of soup-1 can not be reached: start it, or set CONTEXT_PACKS_EMBEDDER to none"
+        told = "embedder: the endpoint of soup-1 cannot be reached: start it, or set CONTEXT_PACKS_EMBEDDER to none"
         with pytest.raises(StoreUnavailable) as caught:
             gone.embed_query("soup")
         assert str(caught.value) == told
@@ -280,12 +280,12 @@ def test_an_endpoint_that_hangs_is_left(served: Served, monkeypatch: pytest.Monk
         ("http://me:pw@127.0.0.1/v1#m", "holds a name or password; give it in CONTEXT_PACKS_EMBEDDER_KEY"),
         (
             "https://api.example.com/v1#m",
-            "api.example.com is not this machine and would be sent texts of the memory; "
+            "api.example.com is not this machine and would receive texts of the memory; "
             "name it in CONTEXT_PACKS_EMBEDDER_HOSTS to allow that",
         ),
         (
             "http://127.0.0.1.example.com/v1#m",
-            "127.0.0.1.example.com is not this machine and would be sent texts of the memory; "
+            "127.0.0.1.example.com is not this machine and would receive texts of the memory; "
             "name it in CONTEXT_PACKS_EMBEDDER_HOSTS to allow that",
         ),
     ],

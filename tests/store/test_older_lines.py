@@ -62,13 +62,13 @@ def test_a_title_that_is_too_long_is_cut(kit: Any) -> None:
 def test_a_label_with_characters_that_it_can_not_have_shows_where_they_were(kit: Any, value: str, kept: str) -> None:
     """Each is U+FFFD."""
     packs, written = imported(kit, {"id": "mem:1", "content": "x", "path": value})
-    assert written[0].notes == ("path: held characters that a label can not have: each is U+FFFD now",)
+    assert written[0].notes == ("path: held characters that a label cannot have: each is U+FFFD now",)
     assert packs.get_contents(["mem:1"]).records[0].path == kept
 
 
 @pytest.mark.parametrize("field", ["metadata", "source"])
 def test_what_is_nested_too_deep_stands_as_text(kit: Any, field: str) -> None:
-    """From the level on that can not be kept, as JSON."""
+    """From the level on that cannot be kept, as JSON."""
     packs, written = imported(kit, {"id": "mem:1", "content": "x", field: {"a": deep(60), "b": 2}})
     assert written[0].notes == (f"{field}: held lists and objects more than 32 deep: they are text now",)
     (line,) = packs.export_lines()

@@ -60,7 +60,7 @@ def test_a_repetition_says_what_was_not_applied(kit: Any, field: str, first: Any
     kit.write(store, "The office is in Berlin.", **{field: first})
     again = kit.write(store, "The office is in Berlin.", **{field: second})
     assert (again.id, again.created) == ("mem:1", False)
-    assert again.notes == (f"is stored already; not applied: {field}; forget it first to store it anew",)
+    assert again.notes == (f"is stored already; not applied: {field}; forget it first to store it again",)
     assert kit.write(store, "The office is in Berlin.", **{field: first}).notes == ()
     for key in ("external_id", "idempotency_key"):
         kit.write(store, f"By {key}.", **{field: first, key: "k"})

@@ -125,7 +125,7 @@ def test_the_first_to_replace_a_record_did_it(kit: Any) -> None:
 
 @pytest.mark.parametrize("target", ["mem:99", "mem:2", "mem:3"], ids=["unknown", "foreign", "deleted"])
 def test_what_can_not_be_replaced_is_not_found(kit: Any, target: str) -> None:
-    """Unknown, foreign and deleted records can not be replaced, and nothing of the batch is kept."""
+    """Unknown, foreign and deleted records cannot be replaced, and nothing of the batch is kept."""
     store = kit.store()
     kit.write(store, "mine")
     store.remember_many([{"content": "theirs"}], Viewer("other"))

@@ -138,7 +138,7 @@ def test_what_is_gone_stays_gone(kit: Any) -> None:
     ],
 )
 def test_a_fault_is_named(kit: Any, changes: dict[str, object], field: str) -> None:
-    """What can not be changed or is malformed is refused by its name, and nothing is written."""
+    """What cannot be changed or is malformed is refused by its name, and nothing is written."""
     store = kit.store()
     kit.write(store, "The office is in Berlin.")
     with pytest.raises(InvalidField, match=f"^{field}: ") as caught:

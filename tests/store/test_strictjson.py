@@ -16,7 +16,7 @@ from context_packs.store.text.strictjson import RepeatedKey, loads
 )
 def test_a_key_that_stands_twice_is_refused_by_name(text: str, key: str) -> None:
     """At any level, in whatever spelling, and with equal values too."""
-    with pytest.raises(RepeatedKey, match="stands twice in one object") as caught:
+    with pytest.raises(RepeatedKey, match="appears twice in one object") as caught:
         loads(text)
     assert caught.value.key == key
 

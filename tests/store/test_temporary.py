@@ -43,7 +43,7 @@ def test_a_deleted_record_out_of_sight_blocks_nothing(kit: Any) -> None:
 
 
 def test_an_idempotency_key_still_answers_whoever_used_it(kit: Any) -> None:
-    """A request that comes once more writes nothing twice, also where its record can not be read back."""
+    """A request that comes once more writes nothing twice, also where its record cannot be read back."""
     store = kit.store()
     line = {"content": "Half done.", "bucket": "temporary", "idempotency_key": "k1"}
     first, second = store.remember_many([line], LASTING)[0], store.remember_many([line], LASTING)[0]

@@ -53,7 +53,7 @@ def test_times_are_read_as_documented(value: Any, iso: str) -> None:
 )  # fmt: skip
 def test_anything_else_is_refused_with_the_field_named(value: Any) -> None:
     """No guess and no other exception: the message names the field, the value and what is wanted, in one line."""
-    with pytest.raises(InvalidField, match=r"until: .* is no time; give RFC 3339") as caught:
+    with pytest.raises(InvalidField, match=r"until: .* is not a time; give RFC 3339") as caught:
         parse_time(value, "until")
     assert caught.value.field == "until"
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 140

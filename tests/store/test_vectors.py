@@ -77,7 +77,7 @@ class Wayward(Concepts):
 
 
 def fail() -> None:
-    raise RuntimeError("can not read /secret/model.bin")
+    raise RuntimeError("cannot read /secret/model.bin")
 
 
 def meaning(kit: Any, **options: Any) -> DuckStore:
@@ -111,7 +111,7 @@ def told(kit: Any, store: DuckStore) -> None:
 
 
 def test_a_paraphrase_is_found_that_shares_no_word(kit: Any) -> None:
-    """What words can not find vectors do, with the passage that matches; without an embedder there is no match."""
+    """What words cannot find vectors do, with the passage that matches; without an embedder there is no match."""
     store = meaning(kit)
     told(kit, store)
     assert embed(store) == 4

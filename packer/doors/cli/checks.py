@@ -51,7 +51,7 @@ def examine(
         return look.findings, look.worst
     with packs:
         if not there and full is None:
-            look.at("store", lambda: "there is none here yet: the first thing that is remembered makes it")
+            look.at("store", lambda: "there is none yet: the first thing you remember creates it")
             return look.findings, look.worst
         if look.at("store", lambda: _store(packs)):
             look.at("schema", lambda: f"version {packs.stats()['schema']}")
@@ -127,7 +127,7 @@ def _store(packs: ContextPacks) -> str:
 
 def _write(packs: ContextPacks) -> str:
     packs.store.probe()
-    return "the store takes writes"
+    return "the store accepts writes"
 
 
 def _erasures(packs: ContextPacks) -> str:

@@ -119,7 +119,7 @@ class Group(click.Group):
         """The command that the first argument names; an unknown one is told with those that there are."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             known = ", ".join(self.list_commands(ctx))
-            raise click.UsageError(f"command: {ascii(args[0])[:60]} is unknown; known are {known}", ctx)
+            raise click.UsageError(f"command: {ascii(args[0])[:60]} is unknown; known: {known}", ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -203,7 +203,7 @@ def run(cli: click.Command, argv: list[str]) -> int:
     except Exception as error:
         if sys.flags.dev_mode:
             raise
-        return state.fail(ContextPacksError(f"unexpected {type(error).__name__}: this is a fault of context-packs"))
+        return state.fail(ContextPacksError(f"unexpected {type(error).__name__}: this is a bug in context-packs"))
 
 
 def leave(code: int) -> NoReturn:
@@ -220,7 +220,7 @@ def leave(code: int) -> NoReturn:
 
 
 def _refused(error: click.ClickException) -> InvalidField:
-    """A command line that can not be read, as an error that names the option or argument."""
+    """A command line that cannot be read, as an error that names the option or argument."""
     param = getattr(error, "param", None)
     field = param.name if param is not None else getattr(error, "option_name", None)
     return InvalidField(_line(error, field), field=field or "command")

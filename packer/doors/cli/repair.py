@@ -127,7 +127,7 @@ def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Write JSON Lines into a new file that nobody else can read, which appears whole or not at all."""
     try:
         if path.exists():
-            raise InvalidField(f"out: {path.name} is there already: name another file, or remove it first", field="out")
+            raise InvalidField(f"out: {path.name} exists already: name another file, or remove it first", field="out")
         with draft_of(str(path)) as (draft, descriptor):
             with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
                 for line in lines:
@@ -135,7 +135,7 @@ def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
             os.rename(draft, path)
     except OSError as error:
         raise InvalidField(
-            f"out: can not write {path.name}: {error.strerror}; name another file", field="out"
+            f"out: cannot write {path.name}: {error.strerror}; name another file", field="out"
         ) from error
 
 

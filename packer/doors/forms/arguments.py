@@ -34,7 +34,7 @@ def checked(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, An
         if name not in properties:
             known = ", ".join(properties)
             shown = name if name.isidentifier() and name.isascii() and len(name) <= 40 else shown_value(name)
-            raise InvalidField(f"{shown}: unknown field; known are {known}", field=name)
+            raise InvalidField(f"{shown}: unknown field; known fields: {known}", field=name)
     for name in schema.get("required", ()):
         if name not in given:
             raise InvalidField(f"{name}: is missing", field=name)

@@ -72,7 +72,7 @@ def _events(packs: ContextPacks, one: str, cursor: str | None, most: int) -> Doc
 def _payload(packs: ContextPacks, one: str, cursor: str | None, most: int) -> Document:
     """As much of a payload as fits: text in UTF-8, else base64."""
     if cursor and not _BYTES.fullmatch(cursor):
-        raise InvalidField("cursor: is not one of a payload: give next_cursor as it came", field="cursor")
+        raise InvalidField("cursor: is not a cursor of a payload: give next_cursor exactly as returned", field="cursor")
     start, length = int(cursor or 0), 6 * most
     while True:
         payload = packs.threads.payload(one, start, start + length)

@@ -82,9 +82,11 @@ def read_delivery(event: str | None, delivery: str | None, body: Body) -> Delive
     Any event is taken, known or not. Raises InvalidField for a header that is missing or malformed.
     """
     if not event or not _EVENT.fullmatch(event):
-        raise InvalidField(f"X-GitHub-Event: {_shown(event)} is no name of an event", field="X-GitHub-Event")
+        raise InvalidField(f"X-GitHub-Event: {_shown(event)} is not the name of an event", field="X-GitHub-Event")
     if not delivery or not _DELIVERY.fullmatch(delivery):
-        raise InvalidField(f"X-GitHub-Delivery: {_shown(delivery)} is no id of a delivery", field="X-GitHub-Delivery")
+        raise InvalidField(
+            f"X-GitHub-Delivery: {_shown(delivery)} is not the id of a delivery", field="X-GitHub-Delivery"
+        )
     return Delivery(
         event=event,
         action=one_line(text(body, "action"), NAME_CHARS),
@@ -116,7 +118,7 @@ def moment_of(event: str, body: Body) -> datetime | None:
 
 
 def _moment(value: str | int) -> datetime | None:
-    """A time, or None for what is none: a delivery is worth keeping also where its clock can not be read."""
+    """A time, or None for what is none: a delivery is worth keeping also where its clock cannot be read."""
     try:
         return parse_time(value, "occurred_at")
     except InvalidField:

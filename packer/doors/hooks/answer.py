@@ -97,7 +97,7 @@ def run_hook(
     except ContextPacksError as error:
         return "", " ".join(str(error).split())
     except Exception as error:  # a fault of ours must not stop somebody's work
-        return "", f"unexpected {type(error).__name__}: this is a fault of context-packs"
+        return "", f"unexpected {type(error).__name__}: this is a bug in context-packs"
 
 
 def _given(text: str) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _given(text: str) -> dict[str, Any]:
 def _text(given: Mapping[str, Any], field: str) -> str:
     value = given.get(field)
     if not isinstance(value, str) or not value:
-        raise InvalidField(f"{field}: is missing or no text", field=field)
+        raise InvalidField(f"{field}: is missing or not text", field=field)
     return value
 
 
@@ -139,7 +139,7 @@ def project_of(cwd: str) -> str:
 
 
 def scope_of(project: str) -> str:
-    """`project:<path>`; a path that can not stand in a scope (`|`, control characters, above 512 characters) ends in a
+    """`project:<path>`; a path that cannot stand in a scope (`|`, control characters, above 512 characters) ends in a
     digest of the whole, so that no two projects share one."""
     text = f"project:{project}"
     plain = _UNFIT.sub("-", text).strip()
@@ -285,7 +285,7 @@ def overrun(host: str, output: str, count: Callable[[str], int]) -> float:
 def running_task(transcript: str) -> list[str]:
     """What a session is about, as queries to try in turn: its latest prompts, then its latest summary.
 
-    Read from the last 64 KB of a transcript (Claude Code's or a Codex rollout); empty where it can not be read.
+    Read from the last 64 KB of a transcript (Claude Code's or a Codex rollout); empty where it cannot be read.
     """
     from context_packs.store.text.injected import strip_injected
 
@@ -358,7 +358,7 @@ def _keep(
     try:
         os.stat(transcript)
     except PermissionError as error:
-        raise InvalidField("transcript_path: can not be read: make it readable", field="transcript_path") from error
+        raise InvalidField("transcript_path: cannot be read: make it readable", field="transcript_path") from error
     except (OSError, ValueError):
         pass  # there is none: told below
     if not os.path.isfile(transcript):

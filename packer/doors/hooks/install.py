@@ -100,7 +100,7 @@ def plan(
         before = path.read_bytes() if path.exists() else None
         text = (before or b"").decode("utf-8")
     except OSError as error:
-        raise InvalidField(f"file: can not read {shown}: {error.strerror}", field="file") from error
+        raise InvalidField(f"file: cannot read {shown}: {error.strerror}", field="file") from error
     except UnicodeDecodeError as error:
         raise InvalidField(f"file: {shown} is not UTF-8: repair it first; it stays as it is", field="file") from error
     wanted: dict[str, dict[str, Any] | None] = {}
@@ -289,7 +289,7 @@ def _said(value: Any, indent: str | None) -> str:
 def write(change: Change) -> None:
     """Write the file whole or not at all, through a link where it is one, with the mode that it had.
 
-    Raises InvalidField where it was changed since it was read, or can not be written.
+    Raises InvalidField where it was changed since it was read, or cannot be written.
     """
     path = Path(os.path.realpath(change.path))
     draft = ""
@@ -308,4 +308,4 @@ def write(change: Change) -> None:
     except OSError as error:
         if draft:
             Path(draft).unlink(missing_ok=True)
-        raise InvalidField(f"file: can not write {change.shown}: {error.strerror}", field="file") from error
+        raise InvalidField(f"file: cannot write {change.shown}: {error.strerror}", field="file") from error

@@ -68,7 +68,7 @@ def sdk_problem(found: str | None) -> str | None:
 def hello(line: str) -> tuple[str, str] | None:
     """For a well-formed `initialize` the answer and the request as the SDK shall see it, each one line; else None.
 
-    What the client can do plays no part in this server, so the SDK is not told of it: it can not find fault with it.
+    What the client can do plays no part in this server, so the SDK is not told of it: it cannot find fault with it.
     """
     try:
         request = strictjson.loads(line)
@@ -100,7 +100,7 @@ def hello(line: str) -> tuple[str, str] | None:
 def readable(line: str) -> str:
     """A line that the SDK can read: lone surrogates in its strings as U+FFFD, and then a mark in `_meta`.
 
-    JSON can write what UTF-8 can not (RFC 8259, section 8.2), nest without an end and write any number; the SDK drops
+    JSON can write what UTF-8 cannot (RFC 8259, section 8.2), nest without an end and write any number; the SDK drops
     such a line without an answer. So what is nested deeper than 100 levels comes as null and a number ends behind 1,000
     digits: no argument takes either, and the error names it. Anything else comes back unchanged.
     """
@@ -134,15 +134,15 @@ def refusal(line: str) -> str | None:
     except _NoNumber as error:
         message = json.loads(line)
         field = _holder(message)
-        why = f"{error} is no number of JSON; give a finite number or null"
+        why = f"{error} is not a JSON number; give a finite number or null"
         return _at_fault(message, why if field is None else f"{field}: {why}", field)
     except (ValueError, RecursionError):
-        return _error(-32700, "the line is not JSON; send one message a line")
+        return _error(-32700, "the line is not JSON; send one message per line")
     if isinstance(message, list):
-        return _error(-32600, "a batch is not taken; send one message a line")
+        return _error(-32600, "batches are not supported; send one message per line")
     if not isinstance(message, dict):
         return _error(
-            -32600, 'the message is no object; send {"jsonrpc": "2.0", "id": 1, "method": "ping"} or the like'
+            -32600, 'the message is not an object; send {"jsonrpc": "2.0", "id": 1, "method": "ping"} or the like'
         )
     return _unlike_a_request(message)
 
@@ -153,14 +153,14 @@ def _unlike_a_request(message: dict[str, Any]) -> str | None:
     if message.get("jsonrpc") != "2.0":
         return _error(-32600, 'jsonrpc: is not "2.0"; send "jsonrpc": "2.0"', one)
     if "id" in message and one is None:
-        return _error(-32600, "id: is not a text or a whole number; give one of both")
+        return _error(-32600, "id: is neither text nor a whole number; give one of them")
     if "method" not in message and ("result" in message or "error" in message):
         return None  # an answer to a request of the server
     if not isinstance(message.get("method"), str):
-        return _error(-32600, "method: is missing or no text; give the name of a method, such as tools/call", one)
+        return _error(-32600, "method: is missing or not text; give the name of a method, such as tools/call", one)
     params = message.get("params", {})
     if not isinstance(params, dict):
-        return _error(-32602, "params: is no object; give the parameters by name", one)
+        return _error(-32602, "params: is not an object; give the parameters by name", one)
     if one is None:
         return None  # a notification, which has no answer
     line = misshapen(message["method"], params)
@@ -186,7 +186,7 @@ def _at_fault(message: Any, line: str, field: str | None) -> str:
 
 
 def _holder(message: Any) -> str | None:
-    """The argument of a call that holds a number which JSON can not say."""
+    """The argument of a call that holds a number which JSON cannot say."""
     try:
         arguments = message["params"]["arguments"].items()
     except (LookupError, TypeError, AttributeError):
@@ -200,7 +200,7 @@ def _holder(message: Any) -> str | None:
 
 
 class _NoNumber(ValueError):
-    """NaN, an infinity or a number beyond a double, which JSON can not say."""
+    """NaN, an infinity or a number beyond a double, which JSON cannot say."""
 
 
 def _no_number(text: str) -> float:

@@ -117,7 +117,7 @@ class _Door:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is unknown; known are {known}")
+            raise MCPError(types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is unknown; known: {known}")
         try:
             answer = await self._in_thread(partial(self._call, tool, params.arguments or {}))
         except Exception as error:
@@ -147,12 +147,15 @@ class _Door:
 
     async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT:
-            raise MCPError(types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is no prompt; known is {PROMPT}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is not a prompt; the only prompt is {PROMPT}"
+            )
         given = dict(params.arguments or {})
         task = given.pop("task", "")
         if given:
             raise MCPError(
-                types.INVALID_PARAMS, f"{ascii(min(given)).strip(chr(39))[:60]}: unknown argument; known is task"
+                types.INVALID_PARAMS,
+                f"{ascii(min(given)).strip(chr(39))[:60]}: unknown argument; the only argument is task",
             )
         pack = await self._read(PROMPT, lambda: self._packs().recall_context(task, profile="session_start"))
         self._touch([item.id for item in pack.items])
@@ -209,7 +212,7 @@ def _failed(error: Exception) -> types.CallToolResult:
         line, field = _line(error), error.field
     else:
         _log.error("a tool failed", exc_info=error)
-        line, field = f"unexpected {type(error).__name__}: this is a fault of context-packs", None
+        line, field = f"unexpected {type(error).__name__}: this is a bug in context-packs", None
     told = {"code": row_for(error).mcp, **({"field": well_formed(field)} if field else {})}
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=line)], is_error=True, _meta={f"{NAME}/error": told}

@@ -143,13 +143,13 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 _ALWAYS = {
-    400: "The body is no JSON",
+    400: "The body is not JSON",
     403: "The credential lacks the scope that `detail` names, or the call comes from a page of another host",
     413: "The body is too large",
     415: "The body is not sent as JSON",
     421: "The server does not answer to the name in Host",
     422: "A field is malformed or out of range; `field` names it",
-    503: "The store can not be used now; `detail` says what to do",
+    503: "The store cannot be used now; `detail` says what to do",
 }
 _WITH_CREDENTIAL = {401: "No credential, or one that is unknown, expired or revoked"}
 _WITH_ID = {404: "There is no such thing that the caller may see", 410: "It was deleted; told to its owner only"}

@@ -109,7 +109,7 @@ class Guarded(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if not self._keeper.enter(self):
-            self._refuse(503, "this server has as many requests as it can answer; try again", "store_unavailable")
+            self._refuse(503, "the server is busy; try again later", "store_unavailable")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._keeper.leave(self)

@@ -129,7 +129,7 @@ class Edge:
         for length in given.get(b"content-length", []):
             if length.isdigit() and int(length) > limit:
                 return problem(
-                    413, f"body: is above {limit} bytes; send less", "too_large", "body", {"Connection": "close"}
+                    413, f"body: is larger than {limit} bytes; send less", "too_large", "body", {"Connection": "close"}
                 )
         return None
 
@@ -150,7 +150,7 @@ class Edge:
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > limit:
-                    raise HTTPException(413, f"body: is above {limit} bytes; send less", {"Connection": "close"})
+                    raise HTTPException(413, f"body: is larger than {limit} bytes; send less", {"Connection": "close"})
             return message
 
         return counted

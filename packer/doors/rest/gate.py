@@ -85,7 +85,7 @@ class Gate:
     async def _holder(self, secret: str) -> Caller:
         grant = await self._ask(partial(self.packs.tokens.authenticate, secret))
         if grant is None:
-            raise Unauthorized("credential: it is unknown, expired or revoked")
+            raise Unauthorized("credential: is unknown, expired or revoked")
         packs = self.packs.seen_by(grant.viewer)
         return Caller(packs, grant.scopes, grant.profile or self.profile, grant.token_id)
 

@@ -55,7 +55,7 @@ class McpDoor:
         protocol allows."""
         scope["route"] = self
         if scope["method"] != "POST":
-            detail = "this route does not take that method"
+            detail = "this route does not support that method"
             await problem(405, detail, "method_not_allowed", headers={"Allow": "POST"})(scope, receive, send)
             return
         request = Request(scope, receive)

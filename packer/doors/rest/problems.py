@@ -75,10 +75,10 @@ def problem_of(error: Exception) -> Response:
         code = _CODES.get(error.status_code, "http_error")
         detail = error.detail if error.detail != HTTPStatus(error.status_code).phrase else _PLAIN.get(code, code)
         return problem(error.status_code, detail, code, headers=error.headers)
-    return problem(500, f"unexpected {type(error).__name__}: this is a fault of context-packs", row_for(error).mcp)
+    return problem(500, f"unexpected {type(error).__name__}: this is a bug in context-packs", row_for(error).mcp)
 
 
-_PLAIN = {"not_found": "there is no such route", "method_not_allowed": "this route does not take that method"}
+_PLAIN = {"not_found": "there is no such route", "method_not_allowed": "this route does not support that method"}
 
 
 def _headers(error: ContextPacksError) -> dict[str, str] | None:

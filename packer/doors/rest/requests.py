@@ -50,7 +50,7 @@ class Body(BaseModel):
         names = [part.alias or name for name, part in cls.model_fields.items()]
         for name in value if isinstance(value, dict) else ():
             if name not in names:
-                known = f"known are {', '.join(names)}" if names else "leave it out"
+                known = f"known fields: {', '.join(names)}" if names else "leave it out"
                 raise InvalidField(f"{shown_name(name)}: unknown field; {known}", field=name[:64])
         return value
 
@@ -63,7 +63,8 @@ class DoorRoute(APIRoute):
         scope = needed_scope(self)
         names = dict(_query_names(self.dependant))
         takes_json = self.body_field is not None
-        what = self.path.partition("/{id}")[0].rpartition("/")[2].removesuffix("s") if "/{id}" in self.path else ""
+        kinds = self.path.partition("/{id}")[0].rpartition("/")[2] if "/{id}" in self.path else ""
+        what = "record" if kinds == "memories" else kinds.removesuffix("s")
 
         async def handle(request: Request) -> Response:
             if scope is not None:
@@ -110,7 +111,7 @@ def _check_query(request: Request, names: Mapping[str, bool]) -> None:
     seen: set[str] = set()
     for name, _ in request.query_params.multi_items():
         if name not in names:
-            known = f"known are {', '.join(sorted(names))}" if names else "this route takes none"
+            known = f"known parameters: {', '.join(sorted(names))}" if names else "this route has no parameters"
             raise InvalidField(f"{shown_name(name)}: unknown query parameter; {known}", field=name[:64])
         if name in seen and not names[name]:
             raise InvalidField(f"{name}: is given twice", field=name)
@@ -146,7 +147,7 @@ def parse_json(raw: bytes) -> tuple[Any, bool]:
     """A JSON body, and whether lone surrogates in it were replaced by U+FFFD (RFC 8259, section 8.2).
 
     Raises HTTPException 400 for what is no JSON: not UTF-8, NaN, numbers beyond a double, deeper than 64 levels.
-    Raises InvalidField for a key that stands twice in one object.
+    Raises InvalidField for a key that appears twice in one object.
     """
     try:
         text = raw.decode("utf-8")
@@ -166,7 +167,7 @@ def parse_json(raw: bytes) -> tuple[Any, bool]:
     except RecursionError as error:
         raise HTTPException(400, f"body: is nested deeper than {MAX_DEPTH} levels; flatten it") from error
     except ValueError as error:
-        raise HTTPException(400, "body: holds a number that JSON or a double can not hold") from error
+        raise HTTPException(400, "body: has a number that JSON or a double cannot represent") from error
     if b"\\ud" in raw or b"\\uD" in raw:
         whole = json.dumps(value, ensure_ascii=False)
         if _LONE.search(whole):

@@ -52,7 +52,7 @@ def serve_http(
     """Serve until SIGTERM or SIGINT, then return: requests that are running were answered, the audit trail is written
     and the store let go of.
 
-    Raises InvalidField for a host, port, name or profile that can not be, for a port in use, and for a host that others
+    Raises InvalidField for a host, port, name or profile that cannot be, for a port in use, and for a host that others
     can reach while the store has no live credential.
 
     Args:
@@ -97,7 +97,7 @@ def _serve(
             raise InvalidField(message, field="allow_host")
     local = is_loopback(host)
     with open_packs() as packs:
-        open_to_all = not packs.tokens.has_live()  # read first: a store that can not be used ends the start
+        open_to_all = not packs.tokens.has_live()  # read first: a store that cannot be used ends the start
         if not local and open_to_all:
             raise InvalidField(
                 f"host: {ascii(host)[1:-1][:60]} can be reached from other machines: make a credential first "
@@ -157,13 +157,13 @@ def listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65_535:
         raise InvalidField(f"port: {port} is not from 0 to 65535", field="port")
     if not host or not host.isprintable() or host != host.strip():
-        raise InvalidField(f"host: {ascii(host)[:60]} is no address of this machine", field="host")
+        raise InvalidField(f"host: {ascii(host)[:60]} is not an address of this machine", field="host")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError) as error:
-        raise InvalidField(f"host: {ascii(host)[:60]} is no address of this machine", field="host") from error
+        raise InvalidField(f"host: {ascii(host)[:60]} is not an address of this machine", field="host") from error
     listening = socket.socket(family, kind, protocol)
     try:
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows, where the other option lets two servers take one port
@@ -184,7 +184,7 @@ def _why(error: OSError, host: str, port: int) -> str:
         return f"port: {port} is in use: end its server or choose another with --port"
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"port: {port} is not allowed for this user: choose one from 1024"
-    return f"port: can not listen on {ascii(host)[1:-1][:60]}, port {port}: {error.strerror}"
+    return f"port: cannot listen on {ascii(host)[1:-1][:60]}, port {port}: {error.strerror}"
 
 
 def _url(host: str, listening: socket.socket) -> str:

@@ -29,13 +29,13 @@ _EXAMPLE = "as in http://127.0.0.1:11434/v1#nomic-embed-text"
 
 class Endpoint:
     """A model that somebody serves. `hosts` are those besides this machine to which texts may go; `key` is the bearer
-    token it wants, if any. Raises InvalidField for an address that can not be used."""
+    token it wants, if any. Raises InvalidField for an address that cannot be used."""
 
     def __init__(self, address: str, hosts: Collection[str] = (), key: str = "") -> None:
         parts, host = _parsed(address)
         if not _is_loopback(host) and host not in {name.strip().lower() for name in hosts}:
             raise InvalidField(
-                f"embedder: {host[:80]} is not this machine and would be sent texts of the memory; "
+                f"embedder: {host[:80]} is not this machine and would receive texts of the memory; "
                 "name it in CONTEXT_PACKS_EMBEDDER_HOSTS to allow that",
                 field="embedder",
             )
@@ -88,7 +88,7 @@ class Endpoint:
         except TimeoutError as error:
             raise self._failed(f"did not answer within {wait:g} s") from error
         except (OSError, HTTPException) as error:
-            raise self._failed("can not be reached: start it, or set CONTEXT_PACKS_EMBEDDER to none") from error
+            raise self._failed("cannot be reached: start it, or set CONTEXT_PACKS_EMBEDDER to none") from error
         finally:
             connection.close()
         if status != 200:

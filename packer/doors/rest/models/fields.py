@@ -143,7 +143,7 @@ def assert_place(caller: Caller, given: Mapping[str, Any]) -> None:
     named = {name: str(given.get(name) or "").strip() for name in ("team_id", "bucket", "scope", "path")}
     for name, value in named.items():  # white space around it is no part of it when it is kept either
         if value == "%":
-            raise InvalidField(f"{name}: % means all and is no place to write to", field=name)
+            raise InvalidField(f"{name}: % means all; name one place to write to", field=name)
     assert_team(caller, given.get("team_id"))
     if named["bucket"] == TEMPORARY_BUCKET:
         caller.need(TEMPORARY)

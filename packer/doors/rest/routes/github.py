@@ -106,7 +106,7 @@ async def receive(request: Request) -> Response:
 def _keep(caller: Caller, event: str | None, delivery: str | None, body: bytes, kind: str) -> Response:
     value, _ = parse_json(json_text(body, kind))
     if not isinstance(value, dict):
-        raise HTTPException(400, "body: is JSON but no object")
+        raise HTTPException(400, "body: is JSON but not an object")
     read = read_delivery(event, delivery, value)
     if read.event == "ping":
         return answer({"status": "pong"})
