@@ -269,7 +269,7 @@ hook_inputs = st.one_of(
 def test_a_hook_never_fails_its_session(held: Path, host: str, event: str, said: str) -> None:
     """Whatever a host sends, the answer is a document of the host or nothing, with one line on what was wrong."""
     answer, fault = run_hook(host, event, lambda: said, str(held))
-    assert "fault of context-packs" not in fault and "\n" not in fault
+    assert "bug in context-packs" not in fault and "\n" not in fault
     assert not (answer and fault)
     if answer:
         document = json.loads(answer)["hookSpecificOutput"]
@@ -398,4 +398,4 @@ def test_any_arguments_of_a_tool_are_answered(packs: ContextPacks, calls: list[t
 
     for line in anyio.run(run):
         assert line and "\n" not in line
-        assert "fault of context-packs" not in line
+        assert "bug in context-packs" not in line

@@ -22,7 +22,7 @@ def test_a_backup_a_compaction_and_a_full_check(run: Run, store: Path, tmp_path:
     assert saved == {"bytes": target.stat().st_size, "records": 1}
     again = run("backup", str(target))
     assert (again.code, again.out) == (2, "")
-    assert "copy.duckdb is there already" in again.err
+    assert "copy.duckdb exists already" in again.err
     assert run("compact", "--json", "--quiet").json["after"] == store.stat().st_size
     assert run("reindex", "--quiet").code == 0
     ran = run("doctor", "--full", "--json", "--quiet")

@@ -576,7 +576,7 @@ def test_the_prompt_restores_a_session(door: Door) -> None:
     assert message.content.text == "No matching XMemo memory was found."
     with pytest.raises(MCPError, match=r"^other: unknown argument; the only argument is task$"):
         door.ask("get_prompt", "restore_context", {"other": "x"})
-    with pytest.raises(MCPError, match="is no prompt"):
+    with pytest.raises(MCPError, match="is not a prompt"):
         door.ask("get_prompt", "other")
 
 

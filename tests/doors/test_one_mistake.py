@@ -122,7 +122,7 @@ MISTAKES = {
     "wrong type": context("max_items: '8x' is not a whole number", max_items="8x"),
     "above the range": context("max_tokens: 12001 is above 12000", max_tokens=12_001),
     "below the range": context("max_items: 0 is below 1", max_items=0),
-    "no time": context(f"since: '2026-13-01' {NO_TIME}", since="2026-13-01"),
+    "not a time": context(f"since: '2026-13-01' {NO_TIME}", since="2026-13-01"),
     "no interval": context("since: must be before until", since="2026-02-01", until="2026-01-01"),
     "unknown profile": context(
         "profile: 'nope' is not known; known: internal, kernel, public, session_start", profile="nope"

@@ -119,7 +119,9 @@ def test_writing_the_same_again_answers_with_what_is_there(client: TestClient) -
     assert made(client, "/triggers", 200, **event)["trigger_id"] == told.json()["trigger_id"]
     other = client.post("/triggers", json={**event, "occurred_at": "2026-01-02T03:04:05Z"})
     assert other.status_code == 409
-    assert other.json()["detail"].startswith(f"external_id: stands for {told.json()['trigger_id']}, which has another")
+    assert other.json()["detail"].startswith(
+        f"external_id: already names {told.json()['trigger_id']}, which has another"
+    )
     work = {"worker_id": "wkr_a", "task": "look", "threads": [one]}
     made(client, "/workers", **work)
     made(client, "/workers", 200, **work)

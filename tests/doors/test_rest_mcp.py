@@ -185,7 +185,7 @@ def test_an_argument_that_is_given_twice_is_a_tool_error(servers: Callable[..., 
     body = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
     told = served.client.post("/mcp", content=body, headers=HEADERS)
     assert (told.status_code, told.json()["result"]["isError"]) == (200, True)
-    assert "'content' stands twice" in told.json()["result"]["content"][0]["text"]
+    assert "'content' appears twice" in told.json()["result"]["content"][0]["text"]
     for raw, code in ((b"[" + body.encode() + b"]", -32600), (b"\xff", -32700), (b"{", -32700)):
         told = served.client.post("/mcp", content=raw, headers=HEADERS)
         assert (told.status_code, told.json()["error"]["code"], told.json()["id"]) == (400, code, None)

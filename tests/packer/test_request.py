@@ -70,7 +70,7 @@ KNOWN = (
         ({"owner_timezone": "../etc"}, "owner_timezone: '../etc' is not a time zone; give a name such as Asia/Tokyo"),
         ({"owner_timezone": "America"}, "owner_timezone: 'America' is not a time zone; give a name such as Asia/Tokyo"),
         ({"owner_timezone": "\x00"}, "owner_timezone: '\\x00' is not a time zone; give a name such as Asia/Tokyo"),
-        ({"reference_time": "now"}, f"reference_time: 'now' is no time; {WANTED}"),
+        ({"reference_time": "now"}, f"reference_time: 'now' is not a time; {WANTED}"),
         ({"query": 7}, "query: 7 is not text"),
         ({"bucket": 7}, "bucket: 7 is not text"),
         ({"history": "yes"}, "history: 'yes' is not true or false"),
@@ -80,7 +80,7 @@ KNOWN = (
         ({"exclude_ids": [" mem:1"]}, "exclude_ids: ' mem:1' is not an id like mem:1"),
         ({"offset": 20}, f"offset: unknown field; known fields: {KNOWN}"),
         ({"\n\x00": 1}, f"'\\n\\x00': unknown field; known fields: {KNOWN}"),
-        ({"since": "noon"}, f"since: 'noon' is no time; {WANTED}"),
+        ({"since": "noon"}, f"since: 'noon' is not a time; {WANTED}"),
         ({"since": "2026-03-02", "until": "2026-03-02"}, "since: must be before until"),
     ],
 )  # fmt: skip

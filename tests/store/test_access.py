@@ -248,9 +248,9 @@ def test_threads_see_each_revocation(kit: Any) -> None:
         ({"teams": ["a|b"]}, "teams", "one line"),
         ({"teams": ["red", "%"]}, "teams", "means all"),
         ({"teams": [f"team{n}" for n in range(101)]}, "teams", "100"),
-        ({"expires_at": "soon"}, "expires_at", "no time"),
+        ({"expires_at": "soon"}, "expires_at", "not a time"),
         ({"expires_at": "2026-03-01T12:00:00Z"}, "expires_at", "future"),
-        ({"expires_at": True}, "expires_at", "no time"),
+        ({"expires_at": True}, "expires_at", "not a time"),
         ({"label": "a\0b"}, "label", "one line"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_backup_takes_no_place_that_would_do_harm(kit: Any) -> None:
     for target, words in (
         (kit.path, "is the store itself"),
         (link, "is the store itself"),
-        (kit.folder, "is no regular file"),
+        (kit.folder, "is not a regular file"),
         (kit.folder / "old.duckdb", "the log of another store"),
         (kit.folder / "none" / "copy.duckdb", "cannot write copy.duckdb"),
     ):

@@ -82,7 +82,7 @@ def test_an_id_is_never_used_again(kit: Any, mode: str) -> None:
                 store.get(one)
         with pytest.raises(Gone):
             store.threads.get_worker("wkr_0001")
-        with pytest.raises(Conflict, match="thread_id: thr_pr_412 was deleted, and no id is used again"):
+        with pytest.raises(Conflict, match="thread_id: thr_pr_412 was deleted, and ids are never reused"):
             store.threads.create("again", thread_id="thr_pr_412")
         assert store.threads.create("PR 412 again", natural_key="acme/shop#412").id == "thr_0002"
         with pytest.raises(Conflict, match="trigger_id: trg_0003 was deleted"):
@@ -376,7 +376,9 @@ def test_the_same_key_answers_with_what_is_there(kit: Any) -> None:
         ("summary", "thr_pr_412", {"payload": "Who looks at this?", "summary": "another line"}),
         ("payload and another thread", "thr_b", {"payload": "no"}),
     ):
-        with pytest.raises(Conflict, match=rf"^external_id: stands for trg_0003, which has another {what}: take") as no:
+        with pytest.raises(
+            Conflict, match=rf"^external_id: already names trg_0003, which has another {what}: choose"
+        ) as no:
             packs.threads.add_trigger(thread, "chat", external_id="m-3", **other)
         assert no.value.field == "external_id"
     given = {"trigger_id": "trg_mine", "payload": {"a": 1}}

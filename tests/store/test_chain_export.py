@@ -114,7 +114,7 @@ def test_names_join_what_is_there_already(kit: Any) -> None:
     assert [one.id for one in mine.threads.events("thr_a").events] == names
     assert [one.id for one in other.threads.events("thr_b").events] == theirs
     assert mine.threads.add_trigger("thr_a", "ci", summary="later").id == "trg_0009"
-    with pytest.raises(Conflict, match="id: thr_a stands for something else here"):
+    with pytest.raises(Conflict, match="id: thr_a already names something else here"):
         mine.import_lines([{**lines[0], "content": "another"}])
 
 

@@ -129,5 +129,5 @@ def test_a_key_that_stands_twice_is_refused_with_its_line(tmp_path: Path, line: 
     file.write_text('{"content": "first"}\n\n' + line + "\n", encoding="utf-8")
     given_out = read("jsonl", file)
     assert next(given_out) == {"content": "first"}
-    with pytest.raises(InvalidField, match=rf"^twice\.jsonl, line 3: is not JSON \(the key '{key}' stands twice"):
+    with pytest.raises(InvalidField, match=rf"^twice\.jsonl, line 3: is not JSON \(the key '{key}' appears twice"):
         next(given_out)
