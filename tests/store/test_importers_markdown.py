@@ -19,10 +19,11 @@ def of_text(folder: Path, text: str | bytes, name: str = "note.md", **options: A
 
 
 def test_front_matter_becomes_fields_and_headings_stay() -> None:
-    """Title, tags, type, date and pinned are read; other keys are ignored; the block leaves the content."""
+    """Title, tags, type, date and pinned are read; all but title, type and pin stays to be found."""
     found = list(read("markdown", FIXTURES / "notes", options=ImportOptions(path_prefix="/kb/")))
     assert found[0] == {
-        "content": "# Storage\n\nOne file serves one machine.\n\n## 理由\n\n埋め込みで速い。",
+        "content": "tags: [storage, 決定]\ndate: 2026-01-05\naliases: ignored\n\n"
+        "# Storage\n\nOne file serves one machine.\n\n## 理由\n\n埋め込みで速い。",
         "title": "Why DuckDB",
         "path": "kb/decision.md",
         "external_id": "markdown:decision.md",

@@ -7,6 +7,7 @@ order of files: an import that is run again adds nothing, and what has grown bec
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -15,18 +16,49 @@ from typing import Any
 from ...errors import InvalidField
 from ...times import parse_time
 from ..marks import FILE_FORMATS, folder_mark, marked
+from .accounts import read_chatgpt, read_claude_export
 from .base import Importer, ImportOptions, ImportReport
 from .chat import read_chat
 from .claude_code import read_claude_code
-from .detect import EMPTY, form_of, tell_nothing
+from .codex import read_codex
+from .databases import read_cpersona, read_mem0
+from .detect import EMPTY, SUFFIXES, form_of, grouped, tell_nothing
 from .jsonl import read_jsonl
-from .markdown import read_markdown
-from .reading import files, portable, unreadable
+from .markdown import read_claude_memory, read_markdown
+from .reading import files, portable, shown, unreadable
 
 __all__ = ["FORMATS", "ImportOptions", "ImportReport", "Importer", "read"]
 
+
+def read_auto(source: Path, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
+    """Each file by the format that it is in, as its own importer reads it; a file of none is named with what it looks
+    like."""
+    found = files(source, SUFFIXES if source.is_dir() else ("",), report, options)
+    names = dict(found)
+    groups = grouped(path for path, _ in found)
+    for path, words in groups.pop(None, []):
+        if words != EMPTY:
+            report.fail(names[path], f"{shown(path)}: gave nothing; it looks like {words}: no format reads that")
+    for form in FORMATS:
+        if paths := groups.get(form):
+            report.note(f"read as {form}", len(paths))
+            yield from FORMATS[form](source, replace(options, only=frozenset(path for path, _ in paths)), report)
+
+
 FORMATS: Mapping[str, Importer] = MappingProxyType(
-    {"jsonl": read_jsonl, "markdown": read_markdown, "chat": read_chat, "claude-code": read_claude_code}
+    {
+        "jsonl": read_jsonl,
+        "markdown": read_markdown,
+        "chat": read_chat,
+        "claude-code": read_claude_code,
+        "claude-memory": read_claude_memory,
+        "codex": read_codex,
+        "chatgpt": read_chatgpt,
+        "claude-export": read_claude_export,
+        "cpersona": read_cpersona,
+        "mem0": read_mem0,
+        "auto": read_auto,
+    }
 )
 _DEFAULTS = ("scope", "bucket", "agent_id", "team_id")
 

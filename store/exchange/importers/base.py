@@ -15,13 +15,14 @@ from typing import Any, Protocol
 import regex
 
 from ...errors import InvalidField
-from ...memory.prepare import MAX_LABEL_CHARS, repair
+from ...memory.prepare import MAX_FACTS_BYTES, MAX_LABEL_CHARS, facts_size, repair
 from ...text.secrets.masking import mask
 
 MAX_TURN_CHARS = 1_000_000  # of one turn, far below what the store takes as one record
 MASKED = "secrets masked"
 _MOST_REASONS = 100
 _FORBIDDEN = re.compile(r"[|\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_INLINE = re.compile(r"data:([\w.+-]{1,60}/[\w.+-]{1,60})(?:;[\w=.-]{1,60}){0,3};base64,([A-Za-z0-9+/=_-]{200,})")
 _CLUSTER = regex.compile(r"\X")
 
 
@@ -105,10 +106,13 @@ class Importer(Protocol):
 
 
 def clean(text: str, options: ImportOptions, report: ImportReport) -> str:
-    """Text of a foreign file: lone surrogates repaired, LF line ends, secrets masked unless the options say no."""
+    """Text of a foreign file: lone surrogates repaired, LF line ends, pictures in it by kind and size, secrets masked
+    unless the options say no."""
     text = repair(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "base64," in text:
+        text = _INLINE.sub(lambda found: f"[{found[1]}, {len(found[2]) * 3 // 4096} KB]", text)
     if options.mask_secrets is False:
         return text
     text, count = mask(text)
@@ -199,3 +203,13 @@ def parts(turns: list[str], limit: int) -> Iterator[tuple[int, int]]:
         size += len(turn) + 1
     if first < len(turns):
         yield first, len(turns)
+
+
+def turn_marks(turns: list[str], ids: list[Any]) -> dict[str, Any]:
+    """`turns`: `[id, start, end]` of each turn, the characters that it takes up; nothing where that would be too
+    much beside a text."""
+    marks, at = [], 0
+    for turn, name in zip(turns, ids, strict=True):
+        marks.append([name, at, at + len(turn)])
+        at += len(turn) + 1
+    return {"turns": marks} if facts_size({"turns": marks}) <= MAX_FACTS_BYTES * 3 // 4 else {}

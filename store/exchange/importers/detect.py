@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import InvalidField
 from .. import encodings
 from .base import ImportReport
-from .reading import contents, lines, parse_json, shown
+from .reading import contents, documents, lines, parse_json, shown
 
 _LOOKED_AT = 20  # lines of a file, entries of a list
 _MOST_READ = 2**28
@@ -176,8 +176,6 @@ def _is_chat(value: Mapping[str, Any], depth: int = 0) -> bool:
 
 def _of_archive(path: Path) -> tuple[str | None, str]:
     report = ImportReport()
-    from .reading import documents
-
     try:
         for name, value in documents(path, report):
             form, words = of_document(value, name)

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InvalidField
-from ...memory.prepare import MAX_CONTENT_CHARS
+from ...memory.prepare import MAX_CONTENT_CHARS, repair
 from ...times import parse_time
 from .base import ImportOptions, ImportReport, clean, joined, label, one_line, segment, stamp
-from .reading import contents, files, text_of
+from .reading import contents, files, text_of, tolerant_lines
 
 BIG_CHARS = 100_000
 _TITLE_CHARS = 200
+_MEMORIES = ("memory", "agent-memory")
+_USED = ("title", "type", "pinned")  # entries of front matter that stand elsewhere in the record
 _SUFFIXES = (".md", ".markdown", ".txt")
 _FRONT = re.compile(r"---[ \t]*\n((?:(?!(?:---|\.\.\.)[ \t]*(?:\n|\Z))[^\n]*\n){0,200})(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
-_ENTRY = re.compile(r"([A-Za-z_-]{1,40})[ \t]*:(?:[ \t]+(.*))?")
+_ENTRY = re.compile(r"([^\W\d_][\w -]{0,39}?)[ \t]*:(?:[ \t]+(.*))?")
+_INSIDE = re.compile(r"[ \t]+\S.*|[ \t]*-(?:[ \t]+.*)?|[ \t]*#.*|[ \t]*")  # a line that goes on or says nothing
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
@@ -31,7 +34,8 @@ def read_markdown(source: Path, options: ImportOptions, report: ImportReport) ->
 
     Path: prefix and relative name. Title: front matter, else first heading, else the name without its ending. Time:
     `date` of the front matter, else the file's own. Of the front matter (`key: value` lines between `---`) `title`,
-    `tags`, `type`, `date` and `pinned` are read; it does not stay in the content, headings do.
+    `tags`, `type`, `date` and `pinned` are read. All of it but title, type and pin stands at the start of the content,
+    so that it is found.
 
     A file of more than 100,000 characters is divided at its highest heading level that occurs twice; each section has
     the path and external id of the file with its own heading behind, so editing one section leaves the others alone.
@@ -43,13 +47,13 @@ def read_markdown(source: Path, options: ImportOptions, report: ImportReport) ->
 
 
 def _of_file(path: Path, name: str, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
-    text = text_of(path, contents(path), report)
-    front, body = _front_matter(clean(text, options, report))
-    if not body.strip():
+    front, found, body = _front_matter(clean(text_of(path, contents(path), report), options, report))
+    text = f"{found}\n\n{body.lstrip()}" if found and body.strip() else found or body
+    if not text.strip():
         report.skip("file without text")
         return
-    headings = [] if name.lower().endswith(".txt") else _headings(body)
-    title = front.get("title") or (headings[0][2] if headings else Path(name).stem)
+    headings = [] if name.lower().endswith(".txt") else _headings(text)
+    title = front.get("title") or front.get("name") or (headings[0][2] if headings else Path(name).stem)
     base: dict[str, Any] = {"kind": "memory", "type": label(front.get("type", "")) or "note"}
     base["source"] = {"host": "markdown", "file": name}
     base["timestamp"] = stamp(_time(front, path, report))
@@ -57,7 +61,7 @@ def _of_file(path: Path, name: str, options: ImportOptions, report: ImportReport
         base["metadata"] = {"tags": tags}
     if front.get("pinned", "").lower() in ("true", "yes", "on", "1"):
         base["pinned"] = True
-    for place, heading, content in _sections(body, headings):
+    for place, heading, content in _sections(text, headings):
         whole = f"{title} — {heading}" if heading and heading != title else title
         yield {
             "content": content.strip("\n"),
@@ -68,21 +72,66 @@ def _of_file(path: Path, name: str, options: ImportOptions, report: ImportReport
         }
 
 
-def _front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Entries of the block at the start, keys in lower case, and the text behind it. A list reads as a comma list."""
+def read_claude_memory(source: Path, options: ImportOptions, report: ImportReport) -> Iterator[dict[str, Any]]:
+    """Memories that Claude Code keeps as notes: `memory/*.md` of a project, `CLAUDE.md`, or a folder with any of them.
+
+    Each is a record of `markdown` under `memory/<project>/…`; its project is the folder above `memory`, and its scope
+    that of the sessions that stand there.
+    """
+    for path, name in files(source, (".md",), report, options):
+        parts = path.resolve().parts
+        at = max((at for at, part in enumerate(parts[:-1]) if part in _MEMORIES), default=len(parts) - 1)
+        if source.is_dir() and path.name != "CLAUDE.md" and at == len(parts) - 1:
+            report.skip("note that is no memory")
+            continue
+        project, rest = label(parts[at - 1]), "/".join(parts[at + 1 :]) or path.name
+        with report.reading(source, name):
+            for record in _of_file(path, name, options, report):
+                inside = record["path"].removeprefix(joined(options.path_prefix, name)).strip("/")
+                record["path"] = joined(options.path_prefix, "memory", segment(project), rest, inside)
+                record["external_id"] = label(f"claude-memory:{project}/{rest}{'#' if inside else ''}{inside}")
+                record["source"] = {"host": "claude-memory", "file": name, "project": project}
+                cwd = _working_folder(Path(*parts[:at]))
+                if cwd and options.scope is None and options.scope_of is not None:
+                    record["scope"] = options.scope_of(cwd)
+                yield record
+
+
+def _working_folder(folder: Path) -> str:
+    """The working folder of the sessions whose transcripts stand in a folder; empty where there are none."""
+    for transcript in sorted(folder.glob("*.jsonl"))[:5]:
+        for number, line in enumerate(tolerant_lines(transcript, ImportReport(), damaged=True)):
+            if isinstance(line.get("cwd"), str) and line["cwd"]:
+                return repair(line["cwd"])
+            if number > 50:
+                break
+    return ""
+
+
+def _front_matter(text: str) -> tuple[dict[str, str], str, str]:
+    """Entries of the block at the start, keys in lower case; the lines of it that are to be found, which are all but
+    title, type and pin; and the text behind it. A list reads as a comma list.
+
+    A block between two rules is front matter if each line of it is an entry or belongs to one; else it is text.
+    """
     found = _FRONT.match(text)
     if found is None:
-        return {}, text
+        return {}, "", text
     entries: dict[str, str] = {}
+    kept: list[str] = []
     last = ""
     for line in found[1].splitlines():
         entry, item = _ENTRY.fullmatch(line), _ITEM.fullmatch(line)
         if entry:
             last = entry[1].lower()
             entries[last] = _unquoted(entry[2] or "")
-        elif item and last:
+        elif not last or not _INSIDE.fullmatch(line):
+            return {}, "", text
+        elif item:
             entries[last] = f"{entries[last]}, {_unquoted(item[1])}".removeprefix(", ")
-    return entries, text[found.end() :]
+        if last not in _USED and line.strip():
+            kept.append(line.rstrip())
+    return entries, "\n".join(kept), text[found.end() :]
 
 
 def _unquoted(value: str) -> str:

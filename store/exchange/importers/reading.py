@@ -206,7 +206,9 @@ def documents(path: Path, report: ImportReport, names: tuple[str, ...] = (".json
     Raises InvalidField for a damaged archive or document.
     """
     if not zipfile.is_zipfile(path):
-        yield path.name, _document(path, contents(path), report)
+        raw = contents(path)
+        if raw.strip():
+            yield path.name, _document(path, raw, report)
         return
     try:
         with zipfile.ZipFile(path) as archive:
