@@ -6,12 +6,15 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from context_packs.store.errors import InvalidField
-from context_packs.store.search.embedders import Embedder, embedder
 
 from .packing.tokens import DEFAULT as DEFAULT_ENCODING
 from .secrecy import SECRETS
+
+if TYPE_CHECKING:
+    from context_packs.store.search.embedders import Embedder
 
 DEFAULT_AGENT = "default"
 
@@ -47,6 +50,8 @@ class Settings:
 
     def model(self, name: str | None = None) -> Embedder | None:
         """The model of a name, or of the settings. Raises InvalidField."""
+        from context_packs.store.search.embedders import embedder  # numpy, which help and first answers do not wait for
+
         return embedder(name or self.embedder, hosts=self.embedder_hosts, key=self.embedder_key)
 
 

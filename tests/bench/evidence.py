@@ -261,9 +261,10 @@ def silence(
         # Each question to one of the other conversations, in turn; some of them even share a first name.
         beside = []
         for n, (conversation, question) in enumerate(questions(chats)):
-            others = [one.id for one in chats.conversations if one.id != conversation.id]
-            beside.append((memories[chats.name][others[n % len(others)]], question.text))
-        rows.append(_silent(chats.name, "questions about the other conversations", beside))
+            if others := [one.id for one in chats.conversations if one.id != conversation.id]:
+                beside.append((memories[chats.name][others[n % len(others)]], question.text))
+        if beside:
+            rows.append(_silent(chats.name, "questions about the other conversations", beside))
         for name, texts in asked.items():
             if name != chats.name:
                 foreign = [(stores[n % len(stores)], text) for n, text in enumerate(texts)]

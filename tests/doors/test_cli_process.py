@@ -16,7 +16,7 @@ from context_packs.packer.doors.cli.commands import cli
 
 Run = Callable[..., Any]
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
-COMMANDS = ["backup", "compact", "context", "demo", "doctor", "export", "forget", "get", "hook", "import",
+COMMANDS = ["backup", "compact", "context", "demo", "doctor", "embed", "export", "forget", "get", "hook", "import",
             "install-hooks", "mcp", "recall", "reindex", "remember", "restore", "salvage", "search", "serve", "stats",
             "thread", "token", "trigger", "worker"]  # fmt: skip
 LOCALES = [

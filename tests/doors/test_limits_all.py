@@ -116,7 +116,8 @@ def fits(line: str, field: str, limit: Any) -> bool:
     """Whether a line names the field, the limit and what to do."""
     bound = str(bound_of(limit))
     if type(limit).__name__ == "MinLen":
-        return line.startswith(f"{field}: ") and ("is blank" in line or bound in line) and bool(WAY.search(line))
+        least = "is blank" in line or bound in line or (bound == "1" and "at least one" in line)
+        return line.startswith(f"{field}: ") and least and bool(WAY.search(line))
     if not line.startswith(f"{field}: ") or bound not in line:
         return False
     return type(limit).__name__ != "MaxLen" or bool(WAY.search(line))
@@ -159,7 +160,7 @@ def outside(name: str, bound: int) -> Any:
 def assert_whole(line: str, field: str, name: str, bound: int) -> None:
     """A line names the field, the limit, and what to do."""
     assert line.startswith(f"{field}: "), line
-    assert str(bound) in line or "is blank" in line, line
+    assert str(bound) in line or "is blank" in line or (bound == 1 and "at least one" in line), line
     assert WAY.search(line) or name in ("minimum", "maximum"), line
 
 

@@ -189,7 +189,10 @@ def test_a_missing_library_is_told_in_one_line(tmp_path: Path) -> None:
         "m.version = version\nfrom context_packs.packer.doors.cli.commands import main\nmain(['serve'])\n"
     )
     env = {**os.environ, "CONTEXT_PACKS_STORE": str(tmp_path / "x.duckdb")}
-    ran = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False)
+    # Elsewhere than in a tree whose build left metadata beside it: that is no installation.
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (ran.returncode, ran.stdout, ran.stderr) == (
         2, "", f"error: serve: fastapi is not installed; {install_extra('serve')}\n",
     )  # fmt: skip

@@ -31,7 +31,7 @@ def test_remember_takes_no_field_of_an_export(kit: Any, name: str) -> None:
     """An id or tombstone given to remember is refused with the field and the way; nothing is written and no number
     is used."""
     packs = kit.packs()
-    with pytest.raises(InvalidField, match=rf"^{name}: belongs to a line of an export: take import_lines or") as error:
+    with pytest.raises(InvalidField, match=rf"^{name}: belongs to a line of an export: use import_lines or") as error:
         packs.remember("dup", **{name: LINE[name]})
     assert error.value.field == name
     with pytest.raises(InvalidField, match=r"^kind: a link is a line of an export"):

@@ -40,7 +40,7 @@ def relevant(kit: Any, records: Sequence[str], query: str) -> list[str]:
 
 def test_every_signal_has_a_weight_and_a_reason() -> None:
     """The table cannot be changed, and says of each why it is there."""
-    assert len(SIGNALS) == 17
+    assert len(SIGNALS) == 18
     assert all(one.reason and math.isfinite(one.weight) and one.weight for one in SIGNALS.values())
     assert {name for name, one in SIGNALS.items() if not one.bears} == {"question", "first_person", "length"}
     with pytest.raises(TypeError):

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="with --undo: do it")
 @click.pass_obj
 def import_(state: Globals, /, format: str | None, sources: tuple[str, ...], **asked: Any) -> int:
-    """Import FILE… (or folders): FORMAT is auto, claude-code, claude-memory, codex, chatgpt, claude-export, chat,
-    markdown, jsonl, mem0 or cpersona. Running it again adds nothing."""
+    """Import FILE… (files or folders) of a FORMAT. Running it again adds nothing.
+
+    FORMAT is auto, claude-code, claude-memory, codex, chatgpt, claude-export, chat, markdown, jsonl, mem0 or cpersona.
+    """
     if asked["listing"]:
         return _list(state)
     if asked["undo"] is not None:

@@ -28,6 +28,8 @@ def embed(state: Globals, /) -> None:
 
     Servers and imports make them by themselves. Broken off it keeps what is done, and goes on there the next time.
     """
+    with state.open() as packs:
+        packs.stats()  # a store that is not there is told before a model that is not
     if Settings.from_environment().model() is None:
         raise InvalidField(_NO_MODEL, field="embedder")
     made, left = _made(state, None)
