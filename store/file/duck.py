@@ -25,7 +25,7 @@ from .attached import MEMORY, File, Turns, connect, cursor_on
 from .cache import Kept
 from .engine import engine
 from .failures import mapped
-from .foreign import MISSING, MOVED, identity, refuse_address
+from .foreign import MISSING, MOVED, identity, refuse_address, refuse_odd
 from .schema import bring_up_to_date, roll_back
 from .schema import migrations as migrations
 from .schema import query as query
@@ -109,6 +109,7 @@ class Duck:
         refuse_address(str(path))
         self.in_memory = str(path) == MEMORY
         self.path = MEMORY if self.in_memory else os.path.realpath(path)
+        refuse_odd(self.path, "store")
         self.mode: Mode = "exclusive" if self.in_memory else mode
         self.wait = wait
         self._turns = Turns() if self.in_memory else engine.turns(self.path)

@@ -32,6 +32,16 @@ def refuse_address(path: str) -> None:
         raise InvalidField(f"store: a {kind} address is not a file; name the path of a file", field="store")
 
 
+def refuse_odd(path: str, field: str) -> None:
+    """Raises InvalidField for a real path whose log would stand elsewhere: DuckDB writes the log of `a?b` to `a.wal?b`,
+    and takes a backslash for a slash."""
+    for mark in ("?",) if os.name == "nt" else ("?", "\\"):
+        if mark in path:
+            raise InvalidField(
+                f"{field}: the path has a {mark} in it: rename that file or folder, or name another path", field=field
+            )
+
+
 def identity(path: str) -> tuple[int, int] | None:
     """Device and inode of a file, None where there is none."""
     try:
@@ -48,11 +58,14 @@ def identity(path: str) -> tuple[int, int] | None:
 def refuse_foreign(path: str) -> None:
     """Raises what is wrong with a file that DuckDB did not write. The file must not be open in this process: closing it
     here would end DuckDB's own lock on it."""
-    mode = os.stat(path).st_mode
+    found = os.stat(path)
+    mode = found.st_mode
     if stat.S_ISDIR(mode):
         raise StoreUnavailable("the path of the store is a folder: name a file in it")
     if not stat.S_ISREG(mode):
         raise StoreUnavailable("the path of the store is not a regular file: name another path")
+    if found.st_nlink > 1:  # each name would have a lock and a log of its own
+        raise StoreUnavailable("the store has a second name (a hard link): remove that name, or make a copy instead")
     try:
         with open(path, "rb") as file:
             head = file.read(HEADERS)

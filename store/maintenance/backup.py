@@ -10,7 +10,9 @@ from ..errors import InvalidField, StoreDamaged, StoreFull
 from ..file.attached import quoted
 from ..file.disk import assert_no_log, copy_into, draft_of, sync_file, sync_folder
 from ..file.duck import Duck
+from ..file.foreign import refuse_odd
 from ..file.other_files import aside
+from ..file.targets import cannot_write, refuse_beside
 from . import blocks
 
 
@@ -32,6 +34,7 @@ def backup(duck: Duck, target: str, *, force: bool = False, progress: Callable[[
     if duck.in_memory:
         raise InvalidField("file: a store in memory has no file to copy: export it", field="file")
     target = os.path.realpath(target)
+    refuse_odd(target, "file")
     _assert_free(duck.path, target, force)
     try:
         with draft_of(target) as (draft, descriptor):
@@ -49,9 +52,7 @@ def backup(duck: Duck, target: str, *, force: bool = False, progress: Callable[[
         raise _taken(target) from error
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError):
-            raise InvalidField(
-                f"file: cannot write {os.path.basename(target)}: {error.strerror}; name another file", field="file"
-            ) from error
+            raise cannot_write(target, "file", error) from error
         raise StoreFull("the copy cannot be written: free some space there, or name another file") from error
     return saved
 
@@ -64,6 +65,7 @@ def _assert_free(path: str, target: str, force: bool) -> None:
             raise InvalidField(f"file: {os.path.basename(target)} is not a regular file: name another", field="file")
         if not force:
             raise _taken(target)
+    refuse_beside(target, "file")
     if os.path.exists(f"{target}.wal"):
         raise InvalidField(
             f"file: the log of another store, {os.path.basename(target)}.wal, stands there: name another file",

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-
-from context_packs.store.file.disk import draft_of
 
 from ...errors import InvalidField, StoreDamaged, row_for
 from .console import Command, Globals, as_path, progress, say, say_json
@@ -98,6 +92,8 @@ def salvage(state: Globals, /, file: str, out: str) -> int:
     from context_packs.store.maintenance.salvage import Salvaged
     from context_packs.store.maintenance.salvage import salvage as read
 
+    from ...export import write_file
+
     if not out.strip() or not file.strip():
         raise InvalidField("file: is blank: name the damaged store and the file to write", field="file")
     report = Salvaged()
@@ -107,7 +103,7 @@ def salvage(state: Globals, /, file: str, out: str) -> int:
             for line in lines:
                 say_json(line)
         else:
-            write_lines(Path(as_path(out)), lines)
+            write_file(as_path(out), lines, "out", replace=False)
     for doubt in report.doubtful:
         state.note(f"doubtful: {doubt}")
     for loss in report.lost[:_MOST]:
@@ -121,22 +117,6 @@ def salvage(state: Globals, /, file: str, out: str) -> int:
         else:
             say(", ".join(f"{count} {name}" for name, count in told.items()))
     return row_for(StoreDamaged).exit_code if report.lost else 0
-
-
-def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
-    """Write JSON Lines into a new file that nobody else can read, which appears whole or not at all."""
-    try:
-        if path.exists():
-            raise InvalidField(f"out: {path.name} exists already: name another file, or remove it first", field="out")
-        with draft_of(str(path)) as (draft, descriptor):
-            with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
-                for line in lines:
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            os.rename(draft, path)
-    except OSError as error:
-        raise InvalidField(
-            f"out: cannot write {path.name}: {error.strerror}; name another file", field="out"
-        ) from error
 
 
 @click.command(cls=Command)
