@@ -19,6 +19,7 @@ _FULL = re.compile("no space left|disk full|quota exceeded|file too large")
 _READ_ONLY = re.compile("permission denied|read-only|read only")
 _DAMAGED = re.compile(
     "not a valid duckdb|corrupt|checksum|could not read enough bytes|serialization error|failed to deserialize"
+    "|invalid unicode"
 )
 
 
@@ -37,7 +38,7 @@ def mapped(error: duckdb.Error, path: str) -> Exception:
     text = _words(error, path)
     if "storage version" in text or "version number" in text:
         return StoreNewer("the store was written by a newer DuckDB: upgrade the duckdb package")
-    if isinstance(error, duckdb.ProgrammingError):
+    if isinstance(error, duckdb.ProgrammingError) and not _DAMAGED.search(text):
         return error
     if _FULL.search(text):
         return StoreFull("no space left for the store: free some and try again; nothing was lost")

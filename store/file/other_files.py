@@ -44,11 +44,13 @@ def aside(path: str) -> Iterator[Session]:
 def rows_if_readable(session: Session, sql: str, params: Mapping[str, Any] | None = None) -> list[Row] | None:
     """All rows of a query on a file that may be damaged; None where they cannot be read.
 
-    A fatal error ends the instance of the session, so that it is of no more use after None.
+    Damage shows in any error: text that is no UTF-8 is an InvalidInputException, a column that the catalogue lost a
+    BinderException. Only a fault of our own words stays what it is. A fatal error ends the instance of the session, so
+    that it is of no more use after None.
     """
     try:
         return session.rows(sql, params)
-    except duckdb.ProgrammingError:
+    except duckdb.ParserException:
         raise
-    except duckdb.Error:
+    except (duckdb.Error, UnicodeDecodeError):
         return None

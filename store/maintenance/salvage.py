@@ -35,7 +35,7 @@ from .reindex import ERASED
 
 _VECTOR = 2048  # rows that DuckDB unpacks at once
 _RUN = 1024  # rows read at once
-_LEAST = 256  # rows of a run that cannot be read and are not looked through any further
+_LEAST = 256  # rows of a run that ends the instance and are not looked through any further
 _MOST = 50  # losses that are told one by one
 # Without these a record says nothing, or would be seen by others than it was for.
 _NEEDED = frozenset(
@@ -154,15 +154,16 @@ class _Reader:
 
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row] | None:
         """All rows, or None where they cannot be read."""
-        found = None
+        found, alive = None, False
         try:
             if self._session is None:
                 session = self._open.enter_context(aside(self._path))
                 session.run(f"ATTACH {quoted(self._path)} AS source (TYPE duckdb, READ_ONLY)")
                 self._session = session
             found = rows_if_readable(self._session, sql, params)
+            alive = found is not None or rows_if_readable(self._session, "SELECT 1") is not None
         finally:
-            if found is None:
+            if not alive:  # a fatal error ended the instance
                 self._session = None
                 self._open.close()
         return found
@@ -271,7 +272,7 @@ class _Reader:
         found = self._read(table, [name], first, last)
         if found is not None:
             yield from found.items()
-        elif last - first >= _LEAST:
+        elif last - first >= _LEAST or (last > first and self._session is not None):
             middle = (first + last) // 2
             yield from self._column(table, name, lost, first, middle)
             yield from self._column(table, name, lost, middle + 1, last)

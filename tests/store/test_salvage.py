@@ -180,3 +180,26 @@ def test_a_file_that_is_no_store_gives_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(StoreDamaged):
         list(salvage(str(path), Salvaged()))
     assert path.read_text() == "a text"
+
+
+def test_bytes_that_are_no_text_are_damage(kit: Any) -> None:
+    """A block with a right checksum whose text is no UTF-8: a read says what is wrong, and salvage goes on beside it."""
+    store = kit.store(mode="shared")
+    store.remember_many([{"content": f"Note {n} on harbour {n * 7}"} for n in range(20)], kit.me)
+    store.remember_many([{"content": "A mark that stands alone: kilnkilnkiln"}], kit.me)
+    store.compact()
+    store.close()
+    content = bytearray(kit.path.read_bytes())
+    for place in [n for n in range(len(content)) if content.startswith(b"kilnkilnkiln", n)]:
+        content[place : place + 12] = b"\xff" * 12
+        start = HEADERS + (place - HEADERS) // SIZE * SIZE
+        block = blocks.checksum(content[start + 8 : start + SIZE])
+        content[start : start + 8] = block.to_bytes(8, "little")
+    kit.path.write_bytes(content)
+    with pytest.raises(StoreDamaged):
+        kit.store(mode="shared").get("mem:21", kit.me)
+    for name in (f"{kit.path}.lock", f"{kit.path}.queue"):
+        Path(name).unlink()
+    found, report = salvaged(kit.path, bytes(content))
+    assert {f"mem:{n}" for n in range(1, 21)} <= {name for name, *_ in found}
+    assert "kiln" not in str(found) and report.lost
