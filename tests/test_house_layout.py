@@ -46,7 +46,7 @@ ORDER = (
 MOST_LINES = 400
 # Files that are longer, and by how much: the number may only fall, and the row goes when the file fits.
 LONG_FILES: dict[str, int] = {
-    "store/file/engine.py": 454,
+    "store/file/engine.py": 443,
     "store/search/candidates.py": 479,
 }
 MOST_LINES_OF_A_FUNCTION = 60

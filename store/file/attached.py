@@ -35,8 +35,8 @@ class File:
     `users` work with it now, `pins` of them hold it for good; `leaving` is since when new users wait because another
     process wants it (0: they do not). `stale`: another file stands at its path, or none, so that it takes no more
     users; `overwritten`: somebody else wrote into it; `gone`: it is detached. `cursors` are ready for the next
-    operation. `head` is how the file begins, as this process left it, read through `descriptor`: opening and closing
-    another one would end DuckDB's own lock.
+    operation. `head` is how the file begins, as this process left it, and `size` how long it was then, read through
+    `descriptor`: opening and closing another one would end DuckDB's own lock.
     """
 
     instance: duckdb.DuckDBPyConnection
@@ -56,6 +56,7 @@ class File:
     gone: bool = False
     overwritten: bool = False
     head: bytes = b""
+    size: int = 0
     descriptor: int = -1
     cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
 
@@ -76,7 +77,19 @@ def connect(*, keep_log: bool = False, **config: str) -> duckdb.DuckDBPyConnecti
     return instance
 
 
-def head_of(file: File) -> bytes:
+def note_state(file: File) -> None:
+    """Note how an attached file stands now that this process has written to it."""
+    file.head, file.size = _head_of(file), os.fstat(file.descriptor).st_size
+
+
+def is_overwritten(file: File) -> bool:
+    """Whether somebody else wrote into a file while it is attached: copied a backup over it, or cut it off."""
+    if file.overwritten or file.descriptor < 0:
+        return file.overwritten
+    return _head_of(file) != file.head or os.fstat(file.descriptor).st_size < file.size
+
+
+def _head_of(file: File) -> bytes:
     """The three headers of an attached file, which change with each checkpoint."""
     if not hasattr(os, "pread"):
         return b""  # Windows: nothing is compared there

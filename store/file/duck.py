@@ -247,8 +247,8 @@ class Duck:
                 engine.refuse_moved(self.path)  # answered only if what was written is where the next one looks
 
     def place(self) -> tuple[int, int] | None:
-        """Device and inode of the file that stands at the path now; None where there is none."""
-        return None if self.in_memory else identity(self.path)
+        """Device and inode of the file that stands at the path now; None where there is none, or it was cut off."""
+        return None if self.in_memory else engine.place(self.path)
 
     def stamp(self) -> object:
         """Another value after each write of records, by this process or, of a file, by another."""

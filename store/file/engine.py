@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 try:
@@ -21,11 +21,22 @@ except ImportError:
     import duckdb  # type: ignore[no-redef]
 
 from ..errors import StoreError, StoreLocked, StoreMissing, StoreReadOnly, StoreUnavailable
-from .attached import File, Turns, attach_statement, connect, cursor_on, database, head_of, is_writable, quoted, stamp
+from .attached import (
+    File,
+    Turns,
+    attach_statement,
+    connect,
+    cursor_on,
+    database,
+    is_overwritten,
+    is_writable,
+    note_state,
+    stamp,
+)
 from .failures import held_elsewhere, is_full, mapped
 from .foreign import MISSING, MOVED, OVERWRITTEN, identity, refuse_foreign
 from .lock import StoreLock
-from .schema import bring_up_to_date, is_newest, refuse_unknown
+from .schema import bring_up_to_date, is_newest, look_at, make_file, refuse_unknown
 
 IDLE = 0.05  # seconds without work after which a kept file is let go of unasked
 LEAST = 0.05  # seconds that a file is kept although somebody waits: handing it over for each query is slow for all
@@ -121,6 +132,13 @@ class Engine:
             if file and not file.users and path not in self._busy:
                 self._let_go(file)
 
+    def place(self, path: str) -> tuple[int, int] | None:
+        """Device and inode of the file at a path; None where there is none, or it was cut off. Waits for nobody."""
+        file = self._files.get(path)
+        if file is not None and os.path.exists(path) and os.path.getsize(path) < file.size:
+            return None
+        return identity(path)
+
     def refuse_moved(self, path: str) -> None:
         """Raises StoreUnavailable where another file than the attached one stands at the path, or none.
 
@@ -131,12 +149,12 @@ class Engine:
             if file is None or path in self._busy:  # whoever uses it alone may exchange the file
                 return
             moved = identity(path) != file.identity
-            if not moved and not self._is_overwritten(file):
+            if not moved and not is_overwritten(file):
                 return
         if not moved:
             # A writer of this process may just be folding the log in, which changes the head as well: wait for it.
             with self.turns(path).writing, self._changed:
-                if file.gone or not self._is_overwritten(file):
+                if file.gone or not is_overwritten(file):
                     return
                 file.overwritten = True
         with self._changed:
@@ -144,11 +162,6 @@ class Engine:
             if file.users == file.pins and not file.gone:
                 self._let_go(file)
         raise StoreUnavailable(MOVED if moved else OVERWRITTEN)
-
-    @staticmethod
-    def _is_overwritten(file: File) -> bool:
-        """Whether somebody else wrote into the file while it is attached: copied a backup over it, or cut it off."""
-        return file.overwritten or (file.descriptor >= 0 and head_of(file) != file.head)
 
     def after_commit(self, file: File) -> None:
         """Give the log, which DuckDB makes readable for all, the rights of the store, and fold a long one in."""
@@ -170,7 +183,7 @@ class Engine:
 
     def _fold(self, file: File) -> None:
         """Write the log of a file into it, unless somebody else wrote there. For the one writer, or the last user."""
-        if file.read_only or not os.path.exists(file.path + ".wal") or self._is_overwritten(file):
+        if file.read_only or not os.path.exists(file.path + ".wal") or is_overwritten(file):
             return
         try:
             cursor = cursor_on(file)
@@ -183,7 +196,7 @@ class Engine:
             if not is_full(error, file.path):
                 raise mapped(error, file.path) from error
         finally:
-            file.head = head_of(file)
+            note_state(file)
 
     @contextmanager
     def alone(self, path: str, wait: float) -> Iterator[None]:
@@ -314,7 +327,8 @@ class Engine:
                         if identity(path) is None:
                             if not make:
                                 raise StoreMissing(MISSING)
-                            self._make(instance, path)
+                            self._numbers += 1
+                            make_file(instance, path, self._numbers)
                         file = File(instance, path, locked=locked)
                         self._attach(file)
                         return file
@@ -356,14 +370,15 @@ class Engine:
             os.close(file.descriptor)
             file.descriptor = -1
             raise
-        file.head = head_of(file)
+        note_state(file)
 
     def _attach_open(self, file: File) -> None:
         before = identity(file.path)
         file.mode = os.stat(file.path).st_mode & 0o777
         known = self._known.get(file.path) == before
         if not known and not file.read_only and os.path.exists(file.path + ".wal"):
-            self._look_at(file)  # folding the log of somebody else's file in would change that file
+            self._numbers += 1
+            look_at(file, self._numbers)  # folding the log of somebody else's file in would change that file
         self._numbers += 1
         file.number = self._numbers
         file.instance.execute(attach_statement(file.path, file.number, file.read_only))
@@ -383,32 +398,6 @@ class Engine:
             raise
         file.identity = self._known[file.path] = before
         file.since = time.monotonic()
-
-    def _look_at(self, file: File) -> None:
-        """Refuse a file that is not ours without writing to it."""
-        self._numbers += 1
-        look = File(file.instance, file.path, self._numbers)
-        file.instance.execute(attach_statement(file.path, look.number, True))
-        try:
-            refuse_unknown(cursor_on(look))
-        finally:
-            file.instance.execute(f"DETACH {database(look.number)}")
-
-    def _make(self, instance: duckdb.DuckDBPyConnection, path: str) -> None:
-        """Make a file that appears whole, for its owner only: nobody, nor a kill, must ever meet half of one."""
-        draft = f"{path}.new"
-        for left in (draft, f"{draft}.wal"):
-            with suppress(FileNotFoundError):
-                os.unlink(left)
-        self._numbers += 1
-        # DuckDB 2 would write a form that 1.5 refuses.
-        instance.execute(f"ATTACH {quoted(draft)} AS {database(self._numbers)} (TYPE duckdb, STORAGE_VERSION 'v1.5.0')")
-        made = File(instance, draft, self._numbers)
-        bring_up_to_date(cursor_on(made), 0, False)
-        instance.execute(f"CHECKPOINT {database(made.number)}")
-        instance.execute(f"DETACH {database(made.number)}")
-        os.chmod(draft, 0o600)
-        os.rename(draft, path)
 
     def _let_go(self, file: File) -> None:
         """Detach a file and give its lock back. Under the condition."""

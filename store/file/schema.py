@@ -1,12 +1,18 @@
-"""The SQL of the store: its statements by name, and its schema, brought up to date."""
+"""The SQL of the store: its statements by name, its schema, brought up to date, and a new file of it."""
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import StoreDamaged, StoreNewer, StoreReadOnly
+from .attached import File, attach_statement, cursor_on, database, quoted
+from .disk import remove
+
+if TYPE_CHECKING:
+    import duckdb
 
 NOT_OURS = "the file is a DuckDB database but not a context-packs store: name another path"
 _NO_VERSION = "the store has no schema version: it is damaged; restore a backup or run `salvage`"
@@ -75,6 +81,29 @@ def bring_up_to_date(cursor: Cursor, found: int, read_only: bool) -> None:
     except BaseException:
         roll_back(cursor)
         raise
+
+
+def make_file(instance: duckdb.DuckDBPyConnection, path: str, number: int) -> None:
+    """Make a store that appears whole, for its owner only: nobody, nor a kill, must ever meet half of one."""
+    draft = f"{path}.new"
+    for left in (draft, f"{draft}.wal"):
+        remove(left)
+    # DuckDB 2 would write a form that 1.5 refuses.
+    instance.execute(f"ATTACH {quoted(draft)} AS {database(number)} (TYPE duckdb, STORAGE_VERSION 'v1.5.0')")
+    bring_up_to_date(cursor_on(File(instance, draft, number)), 0, False)
+    instance.execute(f"CHECKPOINT {database(number)}")
+    instance.execute(f"DETACH {database(number)}")
+    os.chmod(draft, 0o600)
+    os.rename(draft, path)
+
+
+def look_at(file: File, number: int) -> None:
+    """Refuse a file that is not ours without writing to it."""
+    file.instance.execute(attach_statement(file.path, number, True))
+    try:
+        refuse_unknown(cursor_on(File(file.instance, file.path, number)))
+    finally:
+        file.instance.execute(f"DETACH {database(number)}")
 
 
 def _version(cursor: Cursor) -> int:

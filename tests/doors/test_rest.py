@@ -393,6 +393,20 @@ def test_e7_health_tries_a_write(servers: Callable[..., Any], tmp_path: Any) -> 
     assert served.client.get("/health").status_code == 200
 
 
+@pytest.mark.parametrize("left", [0, 300_000])
+def test_health_is_tried_at_once_where_the_file_was_cut_off(
+    servers: Callable[..., Any], tmp_path: Any, left: int
+) -> None:
+    """Emptied or cut short under a running server: not well from the next question on, and nothing is answered."""
+    served = servers(mode="leased")
+    served.client.post("/v1/remember", json={"content": "Backups run nightly."})
+    assert served.client.get("/health").status_code == 200
+    with open(tmp_path / "served.duckdb", "r+b") as file:
+        file.truncate(left)
+    assert served.client.get("/health").status_code == 503
+    assert served.client.post("/v1/remember", json={"content": "Into nothing."}).status_code == 503
+
+
 @pytest.mark.parametrize("mode", ["shared", "leased", "exclusive"])
 def test_health_counts_for_the_file_it_was_tried_on(servers: Callable[..., Any], tmp_path: Any, mode: str) -> None:
     """A store moved away or replaced since the last probe is told at once, and so is one that came back."""

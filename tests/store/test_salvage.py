@@ -183,7 +183,7 @@ def test_a_file_that_is_no_store_gives_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_no_text_are_damage(kit: Any) -> None:
-    """A block with a right checksum whose text is no UTF-8: a read says what is wrong, and salvage goes on beside it."""
+    """A block with a right checksum whose text is no UTF-8: a read says so, and salvage goes on beside it."""
     store = kit.store(mode="shared")
     store.remember_many([{"content": f"Note {n} on harbour {n * 7}"} for n in range(20)], kit.me)
     store.remember_many([{"content": "A mark that stands alone: kilnkilnkiln"}], kit.me)
