@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / ".dev" / "FAULTS.md"
 NAMED = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
-ROW = re.compile(r"\| ([A-Z]\d+) \| ([^|]+) \| ([^|]+) \|")
+ROW = re.compile(r"\| ((?:choice-|client-)?[A-Z]\d+) \| ([^|]+) \| ([^|]+) \|")
 
 
 @cache
@@ -33,9 +33,11 @@ def test_every_test_that_the_table_of_faults_names_exists() -> None:
 
 @pytest.mark.tree
 def test_every_row_of_the_table_is_open_or_names_its_tests() -> None:
-    """A row has words, and `open` or nothing but tests."""
-    rows = [line for line in TABLE.read_text("utf-8").splitlines() if re.match(r"\| [A-Z]\d", line)]
+    """A row has an id of its own, words, and `open` or nothing but tests."""
+    rows = [line for line in TABLE.read_text("utf-8").splitlines() if re.match(r"\| [\w-]*\d", line)]
     matched = [ROW.fullmatch(line) for line in rows]
     assert all(matched)
+    ids = [found[1] for found in matched if found is not None]
+    assert sorted(set(ids)) == sorted(ids)
     held = [found[3] for found in matched if found is not None]
     assert [words for words in held if words != "open" and re.sub(r"[, ]", "", NAMED.sub("", words))] == []
