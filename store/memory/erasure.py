@@ -4,7 +4,8 @@
 every version, with title, source, metadata, speakers, keys, payload, index, vectors and the links that the record made.
 What stays is a tombstone: id, kind, times, agent and team, mode, what it replaced and what replaced it, and hashes of
 the caller's own keys, so that an import does not bring back what was forgotten. Path, type, status, scope, bucket,
-external id and name stay too, unless `labels` says that they go.
+external id and name stay too, unless `labels` says that they go; with `redact` the name stays, since the record is
+read by it.
 
 Decision 23: the rows are erased at once. Their bytes stay in unused parts of the file, and in its log, until the file
 is written anew (`compact`); `meta` counts the erasures that wait for that.

@@ -49,7 +49,9 @@ def remember(state: Globals, /, text: str, **fields: Any) -> None:
 @click.command(cls=Command)
 @click.argument("ref")
 @click.option("--mode", default="soft_delete", show_default=True, help="soft_delete, hard_delete or redact")
-@click.option("--labels", is_flag=True, help="erase path, type, scope, external id and name too")
+@click.option(
+    "--labels", is_flag=True, help="erase path, type, scope and external id too; with hard_delete also a name"
+)
 @click.option("--later", is_flag=True, help="leave erased bytes in unused parts of the file until `compact` runs")
 @click.pass_obj
 def forget(state: Globals, /, ref: str, mode: str, labels: bool, later: bool) -> int:

@@ -279,7 +279,9 @@ class ForgetIn(Body):
     """How to forget. The reason is not kept."""
 
     mode: Literal["soft_delete", "hard_delete", "redact"] = "soft_delete"
-    labels: Annotated[bool, Field(description="erase path, type, scope, external id and name too")] = False
+    labels: Annotated[
+        bool, Field(description="erase path, type, scope and external id too; with hard_delete also a name")
+    ] = False
     reason: str | None = None
     replacement_content: str | None = None
     bucket: str | None = None
