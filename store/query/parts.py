@@ -49,6 +49,9 @@ _PLACE: Final = re.compile(
 _LAST: Final = re.compile(r"\b(?:very )?last\b|(?:一番|いちばん)?(?:最後|直前)(?:の|に)?", re.IGNORECASE)
 _DECISION_TERMS: Final = ("decis", "decid", "決定", "決め", "決ま")
 _FAINT_WEIGHT: Final = 0.3
+# An abbreviation stands for several words, and for one thing: of "what did the IPCC say was mistaken" it is half.
+_ABBREVIATION: Final = re.compile(r"(?<![A-Za-z0-9_])(?=[A-Za-z]*[A-Z][a-z]?[A-Z])[A-Za-z]{3,8}(?![A-Za-z0-9_])")
+_ABBREVIATED: Final = 2.0
 _WIDE_SHARE: Final = 0.5  # a word of Japanese has about two pairs of characters more than one of English
 
 
@@ -74,9 +77,10 @@ class Part:
 class Asked:
     """A query as it is searched for.
 
-    `words` distinct terms with `weights` (0 to 1: how much of its own each says) and `sizes` (how many words it stands
-    for); `speakers` the names it may hold. `idle`: it asks for nothing; with an interval for whatever lies in it.
-    `aliases`: further terms that count as one of the words (term, index). `decision`: decisions are all it asks for.
+    `words` distinct terms with `weights` (how much of its own each says, 0 to 1, and 2 for abbreviations) and `sizes`
+    (how many words it stands for); `speakers` the names it may hold. `idle`: it asks for nothing; with an interval for
+    whatever lies in it. `aliases`: further terms that count as one of the words (term, index). `decision`: decisions
+    are all it asks for.
     """
 
     text: str
@@ -184,6 +188,10 @@ def _weights(sentence: str) -> dict[str, float]:
             weights[term] = _FAINT_WEIGHT
         else:
             weights[term] = content_weight(term)
+    if sentence != sentence.upper() or _KANA.search(sentence):  # where all is in capitals they tell nothing
+        for match in _ABBREVIATION.finditer(sentence):
+            if weights.get(match[0].lower(), 0.0) >= 1:
+                weights[match[0].lower()] = _ABBREVIATED
     return {term: weight for term, weight in weights.items() if weight}
 
 
@@ -218,7 +226,8 @@ def _with_words(talk: str, sentences: list[str], when: When) -> Asked:
         parts.append(_part(sentence, found, index))
     words = tuple(index)
     sizes = tuple(
-        weight * (_WIDE_SHARE if _JAPANESE.match(word) else 1.0) for word, weight in zip(words, weights, strict=True)
+        min(weight, 1.0) * (_WIDE_SHARE if _JAPANESE.match(word) else 1.0)
+        for word, weight in zip(words, weights, strict=True)
     )
     speakers = query_speaker_terms("\n".join(sentences)) if parts else ()
     return Asked(talk, tuple(parts), words, tuple(weights), sizes, speakers, when, _decisions(index))

@@ -225,3 +225,22 @@ def test_kanji_of_old_and_new_form_meet(kit: Any, stored: str, query: str) -> No
     store = kit.store()
     kit.write(store, stored)
     assert kit.find(store, query) == ["mem:1"]
+
+
+def test_an_abbreviation_stands_for_several_words(kit: Any) -> None:
+    """It is half of what is asked beside two other words; where all is in capitals it is a word like others."""
+    store = kit.store(":memory:")
+    told = kit.write(store, "The IPCC took back its figure on glaciers.").id
+    kit.write(store, "A mistaken label on crate four.")
+    kit.write(store, "So the neighbours say.")
+    assert kit.find(store, "What did the IPCC say was mistaken?")[0] == told
+    assert kit.find(store, "WHAT DID THE IPCC SAY WAS MISTAKEN?") == []
+
+
+def test_pairs_across_two_words_need_not_be_known(kit: Any) -> None:
+    """In Japanese: that nobody wrote the end of one word beside the beginning of the next tells little of either."""
+    store = kit.store(":memory:")
+    told = kit.write(store, "鍵はイダが持つ。門は五時に閉まる。").id
+    for number in range(9):
+        kit.write(store, f"箱{number}は倉庫の{number % 5}列にある。")
+    assert kit.find(store, "夕方に門の鍵を閉めて回るのは誰の役目ですか？") == [told]

@@ -171,3 +171,13 @@ def test_two_facts_that_differ_in_one_word_are_both_relevant(kit: Any) -> None:
     """Neither stands for the other."""
     facts = ["The red boiler is serviced by Ada in spring.", "The blue boiler is serviced by Ben in autumn."]
     assert sorted(relevant(kit, facts, "Who services the boiler?")) == sorted(facts)
+
+
+def test_the_header_of_a_record_stands_around_each_passage(kit: Any) -> None:
+    """What a title says need not be said again in the text."""
+    store = kit.store(":memory:")
+    told = kit.write(store, "The capital lies on seven hills.", title="Portugal").id
+    kit.write(store, "Old trains of Portugal run late.")
+    for title, place in (("Chad", "by a river"), ("Peru", "by the sea")):
+        kit.write(store, f"The capital lies {place}.", title=title)
+    assert kit.find(store, "What is the capital of Portugal?")[0] == told

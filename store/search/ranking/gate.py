@@ -30,6 +30,7 @@ _LARGE = 5_000
 _RISE = 0.13
 _HIGHEST_RISE = 0.12
 _UNKNOWN = 0.7  # weight of a word that nothing has, of what its rarity would give it
+_UNKNOWN_EDGE = 0.35  # the same of a pair of characters across the edge of a word: the word may stand elsewhere
 _NAMED = 0.5  # the least where a name is asked about that nobody knows
 _LOOSE = 0.1  # the least for scripts whose words are rarely the same twice
 _LEAST_SIZE = 1.5  # words of a part that is one of several: "do not apologise" is no question
@@ -58,7 +59,8 @@ def judge(found: Evidence, asked: Asked) -> Verdict:
     share = idf(df.astype(np.float64), found.totals[1] + BACKGROUND) * found.content
     sizes = np.array(asked.sizes[: found.words])
     there = np.bincount(order.slot, minlength=found.words) > 0
-    share = np.where(there, share, _UNKNOWN * share)
+    edge = (found.content < 1) & (sizes < found.content)  # a pair is less than a word
+    share = np.where(there, share, np.where(edge, _UNKNOWN_EDGE, _UNKNOWN) * share)
     speaks = bool((found.slot >= found.words).any())
     several = len(asked.parts) > 1
     rise = min(_RISE * max(0.0, log10(max(found.totals[1], 1) / _LARGE)), _HIGHEST_RISE)

@@ -69,7 +69,7 @@ SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType(
         "previous": Signal(1.0, "BM25 of the passage before: an answer follows its question"),
         "following": Signal(0.5, "BM25 of the passage after"),
         "record": Signal(2.5, "BM25 of the whole record: it is about this"),
-        "around": Signal(2.5, "share of the query, names of speakers left out, within two passages on each side"),
+        "around": Signal(2.5, "share of the query, without names of speakers, within two passages and in the header"),
         "speaker": Signal(2.0, "said by somebody whom the query names"),
         "date": Signal(2.5, "the record is of a month or year that the query names"),
         "when": Signal(1.5, "has a date where the query asks when"),
@@ -93,7 +93,7 @@ class Evidence:
 
     `slot` is the index of the term, words first, speakers' names from `words` on; `vid` and `pas` say where, `tf` how
     often, `len` is the length of the passage and `terms` that of the record, in terms. `content` float64[words] says
-    how much of its own each word means (0 to 1); `totals` counts the records, passages and terms of what was asked for.
+    how much of its own each word means (0 to 2); `totals` counts the records, passages and terms of what was asked for.
     """
 
     slot: Ints
@@ -237,7 +237,7 @@ def rank(
         "previous": _shifted(own, owner, 1),
         "following": _shifted(own, owner, -1),
         "record": whole[owner],
-        "around": _widened(beside, owner) @ (asked / max(float(asked.sum()), 1e-9)),
+        "around": (_widened(beside, owner) | header[owner]) @ (asked / max(float(asked.sum()), 1e-9)),
         "speaker": spoken,
         "date": dated[owner],
     }
