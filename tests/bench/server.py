@@ -167,6 +167,7 @@ def main() -> None:
     parser.add_argument("--store", help="a store that this command has filled before, or the name for it")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    os.environ["CONTEXT_PACKS_EMBEDDER"] = "none"  # words only, whatever is installed
     with tempfile.TemporaryDirectory() as folder:
         store = given.store or str(Path(folder) / "memory.duckdb")
         if not os.path.exists(store):
