@@ -253,7 +253,7 @@ def test_every_door_refuses_the_same(facts: Facts) -> None:
     for tool, arguments, told in (
         ("recall_context", {"query": "x", "max_tokens": 0}, ("invalid_field", "max_tokens")),
         ("recall_context", {"query": "x", "max_tokens": 12_001}, ("invalid_field", "max_tokens")),
-        ("recall_context", {"query": "x", "max_items": "8"}, ("invalid_field", "max_items")),
+        ("recall_context", {"query": "x", "max_items": "eight"}, ("invalid_field", "max_items")),
         ("recall", {"query": "x", "limit": -1}, ("invalid_field", "limit")),
         ("recall", {"query": "x", "since": "soon"}, ("invalid_field", "since")),
         ("recall", {"query": "x", "exclude_ids": ["mem:01"]}, ("invalid_field", "exclude_ids")),

@@ -113,6 +113,40 @@ def test_k2_the_handshake_is_answered_within_a_second(store: Path, wires: Callab
     assert not store.exists()
 
 
+def test_k1_lists_are_those_of_the_sdk(store: Path, wires: Callable[..., Wire]) -> None:
+    """K1: what is answered before the SDK is loaded is what it answers afterwards, in every revision and profile."""
+    asked = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "ping")
+    for wanted, profile in zip(HANDSHAKES, ("public", "internal", "kernel", "session_start"), strict=True):
+        wire = wires(COMMAND, "--store", str(store), "mcp", "--profile", profile)
+        wire.begin(wanted)
+        before = [wire.ask(n, method)["result"] for n, method in enumerate(asked)]
+        assert wire.ask(9, "prompts/get", name="none")["error"]["code"] == -32602  # for this the SDK is needed
+        assert [wire.ask(n, method, _meta={"x": 1})["result"] for n, method in enumerate(asked, 10)] == before
+        assert wire.end() == (0, b"")
+
+
+def test_k1_little_is_loaded_before_the_tools_are_told() -> None:
+    """K1: a host that asks its model at once knows them by then."""
+    script = (
+        "import sys\nfrom context_packs.packer.doors.mcp import stdio\n"
+        "from context_packs.packer.doors.mcp.tools import tools\n"
+        "from context_packs.packer.packing.profile import load_profile\ntools(load_profile('public'))\n"
+        "print([name for name in ('mcp', 'mcp_types', 'anyio', '_duckdb', 'numpy', 'jinja2', 'regex', 'rs_bpe')"
+        " if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"[]\n"
+
+
+def test_k1_a_client_that_leaves_early_is_no_error(wires: Callable[..., Wire]) -> None:
+    """K1: before anything needs the SDK, and while it is being loaded."""
+    for methods in ((), ("tools/list",)):
+        wire = wires()
+        wire.begin()
+        for one, method in enumerate(methods):
+            wire.ask(one, method)
+        assert wire.end() == (0, b"")
+
+
 def test_k2_nothing_heavy_is_loaded_before_the_first_answer() -> None:
     """K2: no SDK, no database, no model and no validation library stands between a client and its first answer."""
     script = (

@@ -29,7 +29,7 @@ MISTAKES = [
     ({"max_tokens": 12_001}, "max_tokens: 12001 is above 12000"),
     ({"max_tokens": 0}, "max_tokens: 0 is below 1"),
     ({"max_items": 51}, "max_items: 51 is above 50"),
-    ({"max_items": "8"}, "max_items: '8' is not a whole number"),
+    ({"max_items": "eight"}, "max_items: 'eight' is not a whole number"),
     ({"max_items": 8.5}, "max_items: 8.5 is not a whole number"),
     ({"max_tokens": [1]}, "max_tokens: [1] is not a whole number"),
     ({"query": 7}, "query: 7 is not text"),

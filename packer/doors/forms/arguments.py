@@ -1,4 +1,5 @@
-"""Arguments of a tool against its JSON schema: strict, and with one line that names the field at fault. Pure.
+"""Arguments of a tool against its JSON schema: strict in what is meant, and with one line that names the field at
+fault; `lenient` says in which forms it may be written. Pure.
 
 Knows the keywords that the tools use: type, enum, minimum, maximum, minLength, minItems, maxItems, items, properties,
 required, and no property that is not named.
@@ -14,6 +15,7 @@ from typing import Any
 from context_packs.store.validation import blank, unfit
 
 from ...errors import InvalidField
+from .lenient import fitted, kind_of
 
 _WORDS = {
     "string": "text",
@@ -25,9 +27,9 @@ _WORDS = {
 
 
 def checked(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, unchanged; raises InvalidField naming the first one at fault.
+    """The arguments, each in the form of its schema; raises InvalidField naming the first one at fault.
 
-    A number is a number: true, "8", 8.0, NaN and null are none of the whole numbers that limits take.
+    Null is absent, 8.0 and "8" are 8; true, 8.5, "eight" and NaN are no whole numbers.
     """
     properties: Mapping[str, Any] = schema["properties"]
     for name in given:
@@ -35,12 +37,13 @@ def checked(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, An
             known = ", ".join(properties)
             shown = name if name.isidentifier() and name.isascii() and len(name) <= 40 else shown_value(name)
             raise InvalidField(f"{shown}: unknown field; known fields: {known}", field=name)
+    arguments = fitted(given, properties)
     for name in schema.get("required", ()):
-        if name not in given:
+        if name not in arguments:
             raise InvalidField(f"{name}: is missing", field=name)
-    for name, value in given.items():
+    for name, value in arguments.items():
         _check(name, name, properties[name], value)
-    return dict(given)
+    return arguments
 
 
 def _check(field: str, where: str, schema: Mapping[str, Any], value: object) -> None:
@@ -49,7 +52,7 @@ def _check(field: str, where: str, schema: Mapping[str, Any], value: object) -> 
 
     kinds = schema.get("type", ())
     kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-    if kinds and _kind(value) not in kinds:
+    if kinds and kind_of(value) not in kinds:
         raise refuse(f"{shown_value(value)} is not {' or '.join(_WORDS[kind] for kind in kinds)}")
     if "enum" in schema and value not in schema["enum"]:
         raise refuse(f"{shown_value(value)} is not one of {', '.join(schema['enum'])}")
@@ -65,20 +68,6 @@ def _check(field: str, where: str, schema: Mapping[str, Any], value: object) -> 
             raise refuse(wrong)
         for number, entry in enumerate(value, start=1):
             _check(field, f"{where}: entry {number}", schema.get("items", {}), entry)
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, list):
-        return "array"
-    return "null" if value is None else "object"
 
 
 def shown_value(value: object) -> str:

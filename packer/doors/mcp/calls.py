@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...errors import InvalidField
@@ -11,18 +11,7 @@ from ...service import ContextPacks
 from ..forms.bounded import compact, contents_within, result_of, rows_within
 from ..forms.documents import forgotten_document, pack_document
 from ..forms.limits import ANSWER_TOKENS, MOST_TOKENS, ROWS_TOKENS
-
-Arguments = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool says: always a text; `document` is the same as a structure where there is one. `ids` are those that
-    the call read or wrote."""
-
-    text: str
-    document: dict[str, Any] | None = None
-    ids: tuple[str, ...] = ()
+from .answers import Answer, Arguments
 
 
 def pack(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:

@@ -23,8 +23,9 @@ from ...packing.profile import Profile, load_profile
 from ...packing.tokens import well_formed
 from ...service import ContextPacks
 from ..forms.bounded import compact
-from .calls import Answer
+from .answers import Answer
 from .hello import INSTRUCTIONS, NAME, REPAIRED, VERSION
+from .listed import PROMPT, RECORD, listed
 from .tools import Tool, tools
 
 T = TypeVar("T")
@@ -33,8 +34,6 @@ Allow = Callable[[str, str], None]
 Touch = Callable[[Sequence[str]], None]
 
 THREADS = 8  # calls of one server that run at once; further ones wait their turn
-RECORD = "context-packs://record/"
-PROMPT = "restore_context"
 _NOTE = "lone surrogates were replaced by U+FFFD"
 
 _log = logging.getLogger(__name__)
@@ -97,21 +96,7 @@ class _Door:
     # -- tools -----------------------------------------------------------------------------------------------------
 
     async def list_tools(self, ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[self._definition(tool) for tool in self._tools.values()])
-
-    def _definition(self, tool: Tool) -> types.Tool:
-        return types.Tool(
-            name=tool.name,
-            description=tool.description,
-            input_schema=tool.arguments,
-            output_schema=tool.output if tool.structured else None,
-            annotations=types.ToolAnnotations(
-                read_only_hint=tool.read_only,
-                destructive_hint=tool.destructive,
-                idempotent_hint=True,
-                open_world_hint=False,
-            ),
-        )
+        return types.ListToolsResult.model_validate(listed("tools/list", tuple(self._tools.values())))
 
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self._tools.get(params.name)
@@ -138,12 +123,7 @@ class _Door:
     # -- the prompt ------------------------------------------------------------------------------------------------
 
     async def list_prompts(self, ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        prompt = types.Prompt(
-            name=PROMPT,
-            description="What a session should know: pinned records, open work, decisions; or what bears on a task.",
-            arguments=[types.PromptArgument(name="task", description="what the session is about", required=False)],
-        )
-        return types.ListPromptsResult(prompts=[prompt])
+        return types.ListPromptsResult.model_validate(listed("prompts/list"))
 
     async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT:
@@ -166,18 +146,12 @@ class _Door:
 
     async def list_resources(self, ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """None: records are reached by the template, with the ids that the tools show."""
-        return types.ListResourcesResult(resources=[])
+        return types.ListResourcesResult.model_validate(listed("resources/list"))
 
     async def list_resource_templates(
         self, ctx: Any, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        template = types.ResourceTemplate(
-            name="record",
-            uri_template=RECORD + "{id}",
-            description="The whole text of one record, by an id such as mem:1.",
-            mime_type="text/plain",
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        return types.ListResourceTemplatesResult.model_validate(listed("resources/templates/list"))
 
     async def read_resource(self, ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)

@@ -12,16 +12,18 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from ...errors import InvalidField
 from .hello import NO_UTF8, hello, parse_error, readable, refusal
+from .listed import is_constant, listed
 
 if TYPE_CHECKING:
+    from ...packing.profile import Profile
     from ...service import ContextPacks
 
 
 def serve_stdio(open_packs: Callable[[], ContextPacks], profile: str = "public") -> None:
     """Serve on stdin and stdout until the client closes stdin.
 
-    `initialize` is answered before the SDK is loaded, and the memory is opened with the first call that needs it.
-    Raises InvalidField for closed standard streams and an unknown profile.
+    `initialize` and what is always the same (lists, `ping`) is answered before the SDK is loaded, and the memory is
+    opened with the first call that needs it. Raises InvalidField for closed standard streams and an unknown profile.
     """
     incoming, outgoing = claim()
     first = incoming.readline()
@@ -30,13 +32,15 @@ def serve_stdio(open_packs: Callable[[], ContextPacks], profile: str = "public")
         outgoing.write(f"{greeting[0]}\n")
         outgoing.flush()
         outgoing.answered = json.loads(greeting[0])["id"]
-    incoming.first = first if greeting is None else f"{greeting[1]}\n"
 
     from ...packing.profile import load_profile
 
-    load_profile(profile)
-    if not first:
+    loaded = load_profile(profile)
+    lines = [first] if greeting is None else [f"{greeting[1]}\n", *_answered(incoming, outgoing, loaded)]
+    if not lines[-1]:
         return
+    incoming.first = lines
+
     import anyio
     from mcp.server.stdio import stdio_server
 
@@ -56,6 +60,37 @@ def serve_stdio(open_packs: Callable[[], ContextPacks], profile: str = "public")
         pass  # the client has left without closing stdin first
     finally:
         packs.close()
+
+
+def _answered(incoming: Incoming, outgoing: Outgoing, profile: Profile) -> list[str]:
+    """Answer what is always the same until something else comes: the lines that the SDK shall have, the last one empty
+    where the client has left. Once a client has the tools, the SDK is loaded beside it."""
+    from .tools import tools
+
+    known = tuple(tools(profile))
+    lines: list[str] = []
+    loading = threading.Thread(target=_load_sdk)
+    while line := incoming.readline():
+        message = json.loads(line)
+        if message.get("method") == "notifications/initialized":
+            lines.append(line)
+            continue
+        if not is_constant(message):
+            break
+        result = listed(message["method"], known)
+        outgoing.answer(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+        if message["method"] == "tools/list" and not loading.ident:
+            loading.start()
+    if loading.ident:
+        loading.join()  # two threads that import the same modules may wait for each other
+    return [*lines, line]
+
+
+def _load_sdk() -> None:
+    try:
+        from . import server  # noqa: F401
+    except ImportError:
+        pass  # told by the import that needs it
 
 
 class OpenedOnce:
@@ -103,7 +138,7 @@ def claim() -> tuple[Incoming, Outgoing]:
 
 
 class Incoming(io.TextIOBase):
-    """Lines of the client as the SDK can read them; `first`, where it is set, comes before the rest.
+    """Lines of the client as the SDK can read them; `first` come before the rest.
 
     What is no message is answered here, by `answer`, and the next line is read: the SDK would drop it without a word.
     """
@@ -111,12 +146,11 @@ class Incoming(io.TextIOBase):
     def __init__(self, wire: BinaryIO, answer: Callable[[str], None]) -> None:
         self._wire = wire
         self._answer = answer
-        self.first = ""
+        self.first: list[str] = []
 
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         if self.first:
-            line, self.first = self.first, ""
-            return line
+            return self.first.pop(0)
         while raw := self._wire.readline():
             if raw.isspace():
                 continue

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ContextPacksError, Forbidden
 from ...packing.profile import Profile, with_defaults
 from ...packing.request import MAX_HOPS, MAX_ITEMS, MAX_TOKENS, PackRequest
 from ...rows import MAX_REFS
-from ...service import ContextPacks
 from ..forms.arguments import checked
 from ..forms.limits import LEAST_TOKENS, MOST_TOKENS, ROWS_TOKENS
-from . import calls
-from .calls import Answer, Arguments, fitting
+from .answers import Answer, Arguments
+
+if TYPE_CHECKING:
+    from ...service import ContextPacks
 
 Schema = dict[str, Any]
+
 
 MAX_ROWS = 50  # rows of one answer; `more` says how many are left
 FORGET_MODES = ("soft_delete", "hard_delete", "redact")
@@ -39,6 +42,21 @@ class Tool:
     destructive: bool = False
     structured: bool = False
 
+    def definition(self) -> dict[str, Any]:
+        """What `tools/list` says of the tool, as JSON."""
+        shown = {
+            "annotations": {
+                "destructiveHint": self.destructive,
+                "idempotentHint": True,
+                "openWorldHint": False,
+                "readOnlyHint": self.read_only,
+            },
+            "description": self.description,
+            "inputSchema": _of_one_type(self.arguments),
+            "name": self.name,
+        }
+        return {**shown, "outputSchema": self.output} if self.structured else shown
+
     def call(self, packs: Callable[[], ContextPacks], given: Mapping[str, Any]) -> Answer:
         """Check the arguments, then open the memory and answer. Raises ContextPacksError."""
         arguments = checked(self.arguments, given)
@@ -53,7 +71,8 @@ class Tool:
         ids = answer.ids or _ids(answer.document or {})
         if not self.structured or answer.document is None:
             return Answer(answer.text, ids=ids)
-        return replace(fitting(memory, answer.text, answer.document), ids=ids)
+        fitted: Answer = _calls().fitting(memory, answer.text, answer.document)
+        return replace(fitted, ids=ids)
 
     def _named(self, error: ContextPacksError) -> ContextPacksError:
         """The error with its field as this tool calls it: the library has names of its own for some."""
@@ -73,6 +92,26 @@ _CALLED = {
     "start": "cursor",
 }
 """Names that the library has for what is an argument of a tool under another one."""
+
+
+def _calls() -> ModuleType:
+    """What the tools do; with the library behind it, which lists of tools do not wait for."""
+    from . import calls
+
+    return calls
+
+
+def _of_one_type(schema: Any) -> Any:
+    """A schema in which each type is one, the first of several: some clients refuse a server for a list of types. What
+    is taken is more than what is promised."""
+    if isinstance(schema, list):
+        return [_of_one_type(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    single = {name: _of_one_type(value) for name, value in schema.items()}
+    if isinstance(single.get("type"), list):
+        single["type"] = single["type"][0]
+    return single
 
 
 def _ids(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -114,7 +153,7 @@ def _recall(profile: Profile) -> Tool:
         ),
         _object({**_QUERY, **_ROWS, "exclude_contents": _TEXTS, "full_content": _FLAG, **_FILTERS, **_AGENT}, "query"),
         _MESSAGES,
-        lambda packs, given: calls.recall(packs, profile, given),
+        lambda packs, given: _calls().recall(packs, profile, given),
     )
 
 
@@ -145,7 +184,7 @@ def _recall_with_context(profile: Profile) -> Tool:
             "external_context",
         ),
         _MESSAGES,
-        lambda packs, given: calls.recall(packs, profile, given),
+        lambda packs, given: _calls().recall(packs, profile, given),
     )
 
 
@@ -168,7 +207,7 @@ def _get_contents() -> Tool:
             "refs",
         ),
         _CONTENTS,
-        calls.get_contents,
+        lambda packs, given: _calls().get_contents(packs, given),
     )
 
 
@@ -184,7 +223,7 @@ def _search_memory(profile: Profile) -> Tool:
         ),
         _object({"query": {"type": "string", "minLength": 1}, **_ROWS, **_FILTERS}, "query"),
         _MESSAGES,
-        lambda packs, given: calls.search(packs, profile, given),
+        lambda packs, given: _calls().search(packs, profile, given),
     )
 
 
@@ -208,7 +247,7 @@ def _get_chain() -> Tool:
             "id",
         ),
         {"type": "object"},
-        calls.get_chain,
+        lambda packs, given: _calls().get_chain(packs, given),
     )
 
 
@@ -237,7 +276,7 @@ def _remember() -> Tool:
             "content",
         ),
         _structure("id", "status"),
-        calls.remember,
+        lambda packs, given: _calls().remember(packs, given),
         read_only=False,
     )
 
@@ -260,7 +299,7 @@ def _forget() -> Tool:
             "ref",
         ),
         _structure("id", "status"),
-        calls.forget,
+        lambda packs, given: _calls().forget(packs, given),
         read_only=False,
         destructive=True,
     )
@@ -343,5 +382,5 @@ def _recall_context(profile: Profile) -> Tool:
         ),
         _object(properties, *(["query"] if public else [])),
         _PACK,
-        lambda packs, given: calls.pack(packs, profile, given),
+        lambda packs, given: _calls().pack(packs, profile, given),
     )

@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
 from anyio.to_thread import run_sync
@@ -30,6 +31,7 @@ from context_packs.store.records import NAMED, is_id, parse_name
 from context_packs.store.text import strictjson
 
 from ...errors import InvalidField, NotFound
+from ..forms.lenient import fitted
 from .gate import CALLER, Caller, Gate, header_text, needed_scope
 from .problems import shown_name
 
@@ -40,7 +42,8 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 class Body(BaseModel):
-    """Base of request bodies: unknown fields are refused by name, a number is a number and a text a text."""
+    """Base of request bodies: unknown fields are refused by name, and a field is strict in what is meant, lenient in
+    how it is written."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
@@ -52,7 +55,12 @@ class Body(BaseModel):
             if name not in names:
                 known = f"known fields: {', '.join(names)}" if names else "leave it out"
                 raise InvalidField(f"{shown_name(name)}: unknown field; {known}", field=name[:64])
-        return value
+        return fitted(value, _properties(cls)) if isinstance(value, dict) else value
+
+
+@cache
+def _properties(model: type[BaseModel]) -> dict[str, Any]:
+    return dict(model.model_json_schema().get("properties", {}))
 
 
 class DoorRoute(APIRoute):
