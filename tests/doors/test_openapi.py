@@ -53,5 +53,5 @@ def test_every_operation_names_its_errors_and_its_credentials(servers: Callable[
             )
             assert not operation.get("requestBody") or {"400", "415"} <= set(answers)
             assert ("401" in answers) == any(operation.get("security", []))
-    assert open_to_all == {"/health"}
+    assert open_to_all == {"/health", "/ready", "/.well-known/agent-discovery.json", "/.well-known/memory-os.json"}
     assert "HTTPValidationError" not in document["components"]["schemas"]

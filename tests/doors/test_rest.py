@@ -21,7 +21,8 @@ from context_packs.packer.doors.rest.requests import DoorRoute, one_key, parse_j
 from context_packs.packer.errors import InvalidField
 
 WHO = "/v1/auth/token/validate"
-OPEN = {"/health", "/hooks/github"}  # the webhook asks by itself: by a signature, or for a credential
+# The webhook asks by itself: by a signature, or for a credential.
+OPEN = {"/health", "/ready", "/hooks/github", "/.well-known/agent-discovery.json", "/.well-known/memory-os.json"}
 
 
 def problem(answer: Any) -> tuple[int, str, str | None]:

@@ -328,7 +328,7 @@ def test_times_of_a_request(served: Any) -> None:
         ("id", "mem:7", 422),
         ("team_id", "red", 403),
         ("max_items", 0, 422),
-        ("max_items", "8", 422),
+        ("max_items", "eight", 422),
         ("max_items", True, 422),
         ("max_tokens", 12_001, 422),
         ("threshold", 1.5, 422),

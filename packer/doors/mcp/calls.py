@@ -12,6 +12,7 @@ from ..forms.bounded import compact, contents_within, result_of, rows_within
 from ..forms.documents import forgotten_document, pack_document
 from ..forms.limits import ANSWER_TOKENS, MOST_TOKENS, ROWS_TOKENS
 from .answers import Answer, Arguments
+from .hello import NAME
 
 
 def pack(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
@@ -95,6 +96,13 @@ def remember(packs: ContextPacks, given: Arguments) -> Answer:
     document: dict[str, Any] = {"id": written.id, "status": status, "version": written.version}
     if written.notes:
         document["notes"] = list(written.notes)
+    return Answer(compact(document), document)
+
+
+def identity(packs: ContextPacks) -> Answer:
+    """Whom the connection speaks for; clients that sign in ask for it."""
+    viewer = packs.viewer
+    document = {"status": "valid", "agent_id": viewer.agent_id, "teams": list(viewer.teams), "server": NAME}
     return Answer(compact(document), document)
 
 

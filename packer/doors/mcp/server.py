@@ -26,7 +26,7 @@ from ..forms.bounded import compact
 from .answers import Answer
 from .hello import INSTRUCTIONS, NAME, REPAIRED, VERSION
 from .listed import PROMPT, RECORD, listed
-from .tools import Tool, tools
+from .tools import Tool, tools, unlisted
 
 T = TypeVar("T")
 PacksFactory = Callable[[], ContextPacks]
@@ -68,6 +68,7 @@ class _Door:
         self._allow = allow
         self._touch = touch
         self._tools = {tool.name: tool for tool in tools(profile)}
+        self._unlisted = {tool.name: tool for tool in unlisted(profile)}
         self._threads: anyio.CapacityLimiter | None = None
 
     def server(self) -> Server[Any]:
@@ -99,7 +100,7 @@ class _Door:
         return types.ListToolsResult.model_validate(listed("tools/list", tuple(self._tools.values())))
 
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = self._tools.get(params.name)
+        tool = self._tools.get(params.name) or self._unlisted.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
             raise MCPError(types.INVALID_PARAMS, f"name: {ascii(params.name)[:60]} is unknown; known: {known}")

@@ -126,6 +126,20 @@ def tools(profile: Profile) -> tuple[Tool, ...]:
     return tuple(replace(tool, structured=structured) for tool in _tools(profile))
 
 
+def unlisted(profile: Profile) -> tuple[Tool, ...]:
+    """Tools that clients call without looking whether they are there; a model has no use for them."""
+    return (
+        Tool(
+            "get_mcp_identity",
+            "Whom the connection speaks for.",
+            _object({}),
+            _structure("agent_id"),
+            lambda packs, given: _calls().identity(packs),
+            structured=profile.answer == "pack",
+        ),
+    )
+
+
 def _tools(profile: Profile) -> tuple[Tool, ...]:
     return (
         _recall_context(profile),

@@ -28,6 +28,8 @@ from .metrics import Metrics, log_request
 from .problems import PROBLEM_JSON, Problem, problem_of
 from .routes import admin as rest_admin
 from .routes import chain as rest_chain
+from .routes import clients as rest_clients
+from .routes import decisions as rest_decisions
 from .routes import github as rest_github
 from .routes import memory as rest_memory
 from .routes import restart as rest_restart
@@ -45,6 +47,8 @@ def routers() -> tuple[APIRouter, ...]:
         rest_admin.router,
         rest_memory.router,
         rest_state.router,
+        rest_decisions.router,
+        rest_clients.router,
         rest_restart.router,
         rest_chain.router,
         rest_github.router,
