@@ -30,7 +30,6 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100_000, help="records (default: %(default)s)")
     parser.add_argument("--mode", default="shared", choices=("shared", "leased", "exclusive"))
     options = parser.parse_args()
-    os.environ["CONTEXT_PACKS_EMBEDDER"] = "none"  # words only, whatever is installed
     holds: list[float] = []
     writing = Duck.writing
 

@@ -254,7 +254,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here as well")
     options = parser.parse_args(arguments)
-    os.environ["CONTEXT_PACKS_EMBEDDER"] = "none"  # words only, whatever is installed
     sizes = [int(size) for size in options.sizes.split(",")]
     for name in [name for name in os.environ if name.startswith("CONTEXT_PACKS_")]:
         del os.environ[name]
