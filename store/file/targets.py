@@ -10,7 +10,7 @@ from typing import TextIO
 from ..errors import InvalidField
 from .disk import draft_of, sync_file, sync_folder
 
-BESIDE = (".wal", ".wal.checkpoint", ".wal.recovery", ".lock", ".queue", ".tmp", ".compact")
+BESIDE = (".wal", ".wal.checkpoint", ".wal.recovery", ".lock", ".queue", ".tmp", ".compact", ".told")
 """How the names of files end that stand beside a store and belong to it."""
 
 

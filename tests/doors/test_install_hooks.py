@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_packs.packer.doors.hooks.install import edited
+from context_packs.packer.doors.hooks.install import command_line, edited
 
 Run = Callable[..., Any]
 COMMAND = str(Path(sys.executable).with_name("context-packs"))
@@ -312,3 +312,34 @@ def test_on_a_terminal_it_asks(home: Path, said: bytes, code: int, written: bool
     assert (ran.returncode, ran.stdout.startswith(b"--- /dev/null\n")) == (code, True)
     assert b"Write ~/.claude/settings.json? [y/N]" in told
     assert (home / FILES["claude-code"]).exists() == written
+
+
+# ---- the command: K2
+
+
+def by_windows(line: str) -> list[str]:
+    """The words of a command as the C runtime of Windows divides them, where no quote stands in a word."""
+    return [quoted or bare for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', line)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [r"C:\Users\kim\venv\Scripts\context-packs.exe", "hook", "claude-code", "session-start"],
+        [
+            r"C:\Program Files (x86)\cp\context-packs.exe",
+            "hook",
+            "codex",
+            "session-start",
+            "--store",
+            r"D:\my stores\a&b.duckdb",
+        ],
+        [r"C:\Users\木村\context-packs.exe", "hook", "claude-code", "pre-compact", "--agent", "planner's; rm"],
+    ],
+)
+def test_k2_a_command_means_the_same_to_every_shell_of_windows(words: list[str]) -> None:
+    """K2: Git Bash, which eats backslashes, cmd and the C runtime read the same words; paths have forward slashes."""
+    line = command_line(words, windows=True)
+    meant = [word.replace("\\", "/") for word in words]
+    assert shlex.split(line) == by_windows(line) == meant
+    assert shlex.split(command_line(words, windows=False)) == words

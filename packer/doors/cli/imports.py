@@ -97,7 +97,7 @@ def _report() -> ImportReport:
 
 def _scope_of(cwd: str) -> str:
     """The scope that the hooks give to a working folder; the folder may be one of another machine."""
-    from ..hooks.answer import project_of, scope_of
+    from ..hooks.project import project_of, scope_of
 
     try:
         return scope_of(project_of(cwd))

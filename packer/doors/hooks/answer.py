@@ -1,10 +1,10 @@
 """Hooks of coding agents: the host's JSON on stdin → memory for the session on stdout.
 
 A hook never fails its session: whatever goes wrong, the answer is empty, the exit code 0, and one line on stderr says
-why. Nothing is remembered between two calls, so the same store and the same input give the same bytes.
+why. A session that begins is told everything, in the same bytes from the same store; while it goes on, or is resumed,
+it is told nothing twice and never itself (`told`).
 
-Whose memory shows: what was saved with the scope of this project (`project:<absolute path>` of the Git root above the
-working folder, else of the folder itself; a Git worktree is a project of its own), then what was saved without a scope,
+Whose memory shows: what was saved with the scope of this project (`project`), then what was saved without a scope,
 which is the user's general memory. Every other scope, so every other project, stays out.
 
 Sources: Claude Code hooks reference; the openai/codex sources (`codex-rs/hooks`), which take the same two answers.
@@ -15,13 +15,11 @@ from __future__ import annotations
 import gc
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +28,9 @@ from context_packs.store.text import strictjson
 from ...errors import ContextPacksError, InvalidField
 from ...packing.tokens import DEFAULT, token_counter
 from ..forms.limits import HOOK_CEILINGS, PROMPT_LIMITS, within
+from .project import old_project_of, project_of, scope_of
+from .task import running_task
+from .told import Told
 
 if TYPE_CHECKING:
     from ...fields import NewRecord
@@ -54,14 +55,8 @@ EVENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 GENERAL = "private"  # the scope of a record that was saved without one
 WAIT = 2.0  # seconds that an answer waits for its turn with the store; an import waits as long as any write
 PROFILE = "session_start"
-TAIL_BYTES = 65_536  # of a transcript that are searched for the running task
 QUERY_CHARS = 4_000  # of a prompt that are searched with: its two ends, pasted text stands between them
-TASK_CHARS = 1_000  # of the latest prompts, or of the summary
-TASK_PROMPTS = 3
-_LABEL_CHARS = 512  # of a scope
-_PATH_CHARS = 32_767  # the longest path of any platform
 _RATIO_TRIES = 4
-_UNFIT = re.compile("[|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _COMMAND = (sys.executable, "-P", "-m", "context_packs.packer.doors.cli")  # -P: nothing from the working folder
 
 
@@ -88,12 +83,14 @@ def run_hook(
             known = "; ".join(f"{one} {', '.join(events)}" for one, events in EVENTS.items())
             raise InvalidField(f"event: {host[:40]} {event[:40]} is not known: use {known}", field="event")
         given = _given(read())
-        scope = scope_of(project_of(_text(given, "cwd")))
+        cwd = _text(given, "cwd")
+        scope = scope_of(project_of(cwd))
         store = store if store and store.strip() else None
         if event in ("pre-compact", "session-end"):
             _keep(host, event, given, scope, store, agent, foreground)
             return "", ""
-        return _answer(host, name, given, scope, store, agent), ""
+        old = scope_of(old_project_of(cwd))
+        return _answer(host, name, given, [scope, *([old] if old != scope else [])], store, agent), ""
     except ContextPacksError as error:
         return "", " ".join(str(error).split())
     except Exception as error:  # a fault of ours must not stop somebody's work
@@ -119,36 +116,6 @@ def _text(given: Mapping[str, Any], field: str) -> str:
     return value
 
 
-# ---- the project
-
-
-def project_of(cwd: str) -> str:
-    """The folder that names the project: the nearest one upward that holds `.git`, else `cwd` itself.
-
-    The folder may be gone. Raises InvalidField for a path that is not absolute.
-    """
-    if not os.path.isabs(cwd) or len(cwd) > _PATH_CHARS:
-        raise InvalidField("cwd: is not an absolute path", field="cwd")
-    path = folder = os.path.normpath(cwd)
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return path
-        folder = parent
-    return folder
-
-
-def scope_of(project: str) -> str:
-    """`project:<path>`; a path that cannot stand in a scope (`|`, control characters, above 512 characters) ends in a
-    digest of the whole, so that no two projects share one."""
-    text = f"project:{project}"
-    plain = _UNFIT.sub("-", text).strip()
-    if plain == text and len(text) <= _LABEL_CHARS:
-        return text
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return f"{plain[: _LABEL_CHARS - 17].rstrip()}~{digest}"
-
-
 # ---- answers
 
 
@@ -171,18 +138,26 @@ def _in_haste() -> Iterator[None]:
         vocabulary.join()
 
 
-def _answer(host: str, name: str, given: Mapping[str, Any], scope: str, store: str | None, agent: str | None) -> str:
+def _answer(
+    host: str, name: str, given: Mapping[str, Any], scopes: Sequence[str], store: str | None, agent: str | None
+) -> str:
     prompt = ""
     if name == "UserPromptSubmit":
         prompt = _searched(_text(given, "prompt"))
         if not prompt or prompt.startswith("/"):  # a command of the host
             return ""
     with _in_haste():
-        return _recalled(host, name, prompt, given, scope, store, agent)
+        return _recalled(host, name, prompt, given, scopes, store, agent)
 
 
 def _recalled(
-    host: str, name: str, prompt: str, given: Mapping[str, Any], scope: str, store: str | None, agent: str | None
+    host: str,
+    name: str,
+    prompt: str,
+    given: Mapping[str, Any],
+    scopes: Sequence[str],
+    store: str | None,
+    agent: str | None,
 ) -> str:
     from context_packs.store.file.foreign import identity, refuse_address
 
@@ -201,11 +176,17 @@ def _recalled(
         queries = [prompt]
     elif given.get("source") == "compact" and isinstance(given.get("transcript_path"), str):
         queries = [*running_task(given["transcript_path"]), ""]
+    told = Told(store, given.get("session_id"))
+    begins = name == "SessionStart" and given.get("source") != "resume"  # with nothing of the session before it
+    known = () if given.get("source") == "compact" else told.ids("own")
+    if not begins:
+        known += told.ids("given")
     # By words only: a model would take longer to load than a prompt may wait.
     with ContextPacks.open(store, agent, wait=WAIT, embedder="none", quick_start=True) as packs:
         for query in queries:
-            output = _fitting(packs, host, name, query, scope, limits)
+            output, ids = _fitting(packs, host, name, query, scopes, known, limits)
             if output:
+                told.note("given", ids, anew=begins)
                 return output
     return ""
 
@@ -217,42 +198,62 @@ def _searched(prompt: str) -> str:
     return f"{prompt[: QUERY_CHARS // 2]}\n{prompt[-QUERY_CHARS // 2 :]}"
 
 
-def _fitting(packs: ContextPacks, host: str, name: str, query: str, scope: str, limits: Mapping[str, int]) -> str:
-    """The answer in the host's form, never above its ceilings, which are those of the whole output.
+def _fitting(
+    packs: ContextPacks,
+    host: str,
+    name: str,
+    query: str,
+    scopes: Sequence[str],
+    known: Sequence[str],
+    limits: Mapping[str, int],
+) -> tuple[str, list[str]]:
+    """The answer in the host's form, never above its ceilings, which are those of the whole output; and what it tells.
 
     How much longer JSON makes a text is known only behind it: a text that is too long is taken again with fewer
     characters, at last with so few that even four bytes for each of them fit.
     """
     most = limits["max_chars"]
     for _ in range(_RATIO_TRIES):
-        text = _memory(packs, query, scope, {**limits, "max_chars": most})
+        text, ids = _memory(packs, query, scopes, known, {**limits, "max_chars": most})
         if not text:
-            return ""
+            return "", []
         output = encoded(name, text)
         over = overrun(host, output, packs.count_tokens)
         if over <= 1:
-            return output
+            return output, ids
         most = max(1, min(int(len(text) / over) - 100, most - 1))
     least = (min(HOOK_CEILINGS[host].values()) - len(encoded(name, "")) - 1) // 4
-    text = _memory(packs, query, scope, {**limits, "max_chars": least})
-    return encoded(name, text) if text else ""
+    text, ids = _memory(packs, query, scopes, known, {**limits, "max_chars": least})
+    return (encoded(name, text) if text else ""), ids
 
 
-def _memory(packs: ContextPacks, query: str, scope: str, limits: Mapping[str, int]) -> str:
+def _memory(
+    packs: ContextPacks, query: str, scopes: Sequence[str], known: Sequence[str], limits: Mapping[str, int]
+) -> tuple[str, list[str]]:
     """A pack of the project's memory and one of the general memory, one blank line between them. The line that says
-    that they are data stands once, before both.
+    that they are data stands once, before both. With the ids that stand in them; `known` ones do not.
 
-    The project takes up to two thirds and the general memory the rest; where that is nothing, the project takes all.
-    Where there is room for no record at all, the pack that says so is not taken for one that knows nothing.
+    Of the project's scopes the first that has anything counts. The project takes up to two thirds and the general
+    memory the rest; where that is nothing, the project takes all. Where there is room for no record at all, the pack
+    that says so is not taken for one that knows nothing.
     """
 
     def pack(where: str, tokens: int, chars: int) -> Pack:
         return packs.recall_context(
-            query, profile=PROFILE, scope=where, max_items=limits["max_items"], max_tokens=tokens, max_chars=chars
+            query,
+            profile=PROFILE,
+            scope=where,
+            exclude_ids=known,
+            max_items=limits["max_items"],
+            max_tokens=tokens,
+            max_chars=chars,
         )
 
     tokens, chars = limits["max_tokens"], limits["max_chars"]
-    own = pack(scope, max(1, tokens * 2 // 3), max(1, chars * 2 // 3))
+    for scope in scopes:
+        own = pack(scope, max(1, tokens * 2 // 3), max(1, chars * 2 // 3))
+        if own.items or own.budget.state == "limited":
+            break
     used = own.budget if own.items else None
     rest_tokens, rest_chars = (tokens - used.used_tokens - 2, chars - used.used_chars - 2) if used else (tokens, chars)
     general = pack(GENERAL, rest_tokens, rest_chars) if min(rest_tokens, rest_chars) > 0 else None
@@ -260,7 +261,8 @@ def _memory(packs: ContextPacks, query: str, scope: str, limits: Mapping[str, in
         own = pack(scope, tokens, chars)
     packs_made = [one for one in (own, general) if one is not None]
     shown = [one for one in packs_made if one.items] or [one for one in packs_made if one.budget.state == "limited"][:1]
-    return "\n\n".join([shown[0].text, *(one.text.partition("\n")[2] for one in shown[1:])] if shown else ())
+    texts = [shown[0].text, *(one.text.partition("\n")[2] for one in shown[1:])] if shown else []
+    return "\n\n".join(texts), [item.id for one in shown for item in one.items]
 
 
 def encoded(name: str, context: str) -> str:
@@ -277,71 +279,6 @@ def overrun(host: str, output: str, count: Callable[[str], int]) -> float:
     if "tokens" in ceilings:
         sizes["tokens"] = count(line)
     return max(sizes[unit] / ceiling for unit, ceiling in ceilings.items())
-
-
-# ---- the running task
-
-
-def running_task(transcript: str) -> list[str]:
-    """What a session is about, as queries to try in turn: its latest prompts, then its latest summary.
-
-    Read from the last 64 KB of a transcript (Claude Code's or a Codex rollout); empty where it cannot be read.
-    """
-    from context_packs.store.text.injected import strip_injected
-
-    prompts: list[str] = []
-    summary = ""
-    for line in reversed(_tail(transcript)):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):  # a line of which only the end was read, or half-written
-            continue
-        said, is_summary = _said(value) if isinstance(value, dict) else ("", False)
-        text = strip_injected(said)[0].strip()
-        if not text or text.startswith("/"):
-            continue
-        if is_summary:
-            summary = summary or text
-        elif len(prompts) < TASK_PROMPTS and text not in prompts:
-            prompts.append(text)
-    return [text[:TASK_CHARS] for text in ("\n".join(prompts), summary) if text]
-
-
-def _tail(path: str) -> Sequence[bytes]:
-    path = os.path.expanduser(path)
-    try:
-        if not os.path.isfile(path):
-            return ()
-        with open(path, "rb") as stream:
-            stream.seek(max(0, os.path.getsize(path) - TAIL_BYTES))
-            return stream.read(TAIL_BYTES).split(b"\n")
-    except (OSError, ValueError):  # gone, not ours to read, or no path at all: the session starts without it
-        return ()
-
-
-def _said(line: Mapping[str, Any]) -> tuple[str, bool]:
-    """What the user typed in a line of a transcript, or a summary of the session (then True)."""
-    kind, inner = line.get("type"), line.get("payload")
-    if kind == "summary":
-        return _joined(line.get("summary")), True
-    if kind == "user" and line.get("isMeta") is not True and line.get("isSidechain") is not True:
-        message = line.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
-        return _joined(content), line.get("isCompactSummary") is True
-    if kind == "event_msg" and isinstance(inner, dict) and inner.get("type") == "user_message":
-        return _joined(inner.get("message")), False
-    if kind == "compacted" and isinstance(inner, dict):
-        return _joined(inner.get("message")), True
-    return "", False
-
-
-def _joined(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    texts = (block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 # ---- keeping what was said
@@ -364,7 +301,8 @@ def _keep(
     if not os.path.isfile(transcript):
         raise InvalidField("transcript_path: there is no such file", field="transcript_path")
     if not foreground:
-        _detach(host, event, {"cwd": given["cwd"], "transcript_path": transcript}, store, agent)
+        told = {name: given[name] for name in ("cwd", "session_id") if name in given}
+        _detach(host, event, {**told, "transcript_path": transcript}, store, agent)
         return
     from pathlib import Path
 
@@ -374,8 +312,8 @@ def _keep(
 
     records = read(host, Path(transcript), options=ImportOptions(mask_secrets=True, scope=scope))
     with ContextPacks.open(store, agent, embedder="none") as packs:
-        for _ in packs.remember_batches(cast("Iterator[NewRecord]", records)):
-            pass  # the records are what is wanted, not their ids
+        kept = [one.id for batch in packs.remember_batches(cast("Iterator[NewRecord]", records)) for one in batch]
+        Told(store or packs.settings.store, given.get("session_id")).note("own", kept)
     with ContextPacks.open(store, agent) as packs:
         packs.embed_pending(seconds=60)  # nobody waits for this process
 

@@ -12,17 +12,17 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...errors import InvalidField
-from .answer import EVENTS, project_of
+from .answer import EVENTS
+from .project import project_of
 
 FILES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
@@ -37,6 +37,7 @@ TIMEOUTS: Mapping[str, int] = MappingProxyType(
 )
 """Seconds after which the host gives up; an answer takes well under one."""
 
+_BARE = re.compile(r"[\w@%+:,./-]+")  # a word that no shell reads as more than itself
 _BLANK = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\S")
 _DECODE = json.JSONDecoder().raw_decode
@@ -125,7 +126,16 @@ def _command(host: str, event: str, options: Mapping[str, str], *, everywhere: b
     words += ["hook", host, event]
     for name, value in options.items():
         words += [name, value]
-    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+    return command_line(words, windows=os.name == "nt")
+
+
+def command_line(words: Sequence[str], *, windows: bool) -> str:
+    """Words as one command. On Windows a host runs hooks in Git Bash or in cmd, so it has to mean the same to both:
+    forward slashes, since a shell eats the others, and double quotes, which are the only ones that both know."""
+    if not windows:
+        return shlex.join(words)
+    forward = [word.replace("\\", "/") for word in words]
+    return " ".join(word if _BARE.fullmatch(word) else f'"{word}"' for word in forward)
 
 
 def edited(text: str, host: str, wanted: Mapping[str, dict[str, Any] | None], shown: str) -> str:
