@@ -222,10 +222,10 @@ def _filled(
     shortened = sum(item.shortened for item in items)
     dropped = sum(decision.reason in _KEPT_OUT for decision in decisions)
     state: State = "limited" if shortened or dropped else "complete"
-    if not items and not dropped:
-        state = "no_match"
-    elif found.plan.get("degraded"):
+    if found.plan.get("degraded"):  # also where nothing is found: what could not run might have found something
         state = "degraded"
+    elif not items and not dropped:
+        state = "no_match"
     budget = Budget.model_construct(
         max_items=request.max_items,
         max_tokens=request.max_tokens,

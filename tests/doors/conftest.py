@@ -172,8 +172,8 @@ def servers(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 
 @contextmanager
-def running(path: Path, *, mode: Any = "leased", **options: Any) -> Iterator[Running]:
-    with ContextPacks.open(path, "planner", mode=mode, embedder="none") as packs:
+def running(path: Path, *, mode: Any = "leased", embedder: Any = "none", **options: Any) -> Iterator[Running]:
+    with ContextPacks.open(path, "planner", mode=mode, embedder=embedder) as packs:
         app = create_app(packs, **options)
         listening = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=10)

@@ -302,7 +302,8 @@ def test_records_beyond_max_items_are_named(kit: Any) -> None:
 
 
 def test_a_missing_arm_of_retrieval_makes_the_pack_degraded(kit: Any) -> None:
-    """An arm that could not run wins over complete and limited, and stands in the plan."""
+    """An arm that could not run wins over complete, limited and no match, and stands in the plan."""
+    assert kit.pack(kit.found([], degraded=["vectors"])).budget.state == "degraded"
     found = kit.found([kit.record(1, "Note.")], degraded=["vectors"])
     pack = kit.pack(found)
     assert pack.budget.state == "degraded"
