@@ -98,6 +98,11 @@ class Asked:
         return not self.words
 
     @property
+    def work(self) -> bool:
+        """Whether all of it says what is to be done or told, and nothing is asked."""
+        return bool(self.parts) and all(part.instruction or is_telling(part.text) for part in self.parts)
+
+    @property
     def happened(self) -> bool:
         """Whether it asks what was done or happened, and at most where or to what: "what did we do in the lab"."""
         said = "\n".join(part.text for part in self.parts)

@@ -117,7 +117,7 @@ def _matching(
     if question:
         from .meaning import fusing, nearness  # only with an embedder: a short command does without
 
-        near = nearness.arm(session, question, where, depth, plan, found.totals[1])
+        near = nearness.arm(session, question, where, depth, plan, found.totals[1], asked.work and not verdict.open)
     if not (found.slot < len(words)).any() and (near is None or not len(near.vids)):
         return Candidates(plan={**plan, "matched": 0, **reads.empty_filter(session, filters, viewer, now)})
     first = score(found, scoring)
@@ -133,7 +133,7 @@ def _matching(
     if asked.decision:
         keep = of_kind(found, vids, keep)
     if near and question:
-        ranked, keep = fusing.told(question, near, ranked, keep, vids, sizes)
+        ranked, keep = fusing.put_together(question, near, ranked, keep, vids, sizes, told=verdict.open)
     if filters.threshold:
         keep = keep & (ranked.coverage >= filters.threshold)
         plan["threshold"] = filters.threshold

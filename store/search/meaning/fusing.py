@@ -25,6 +25,7 @@ class Fusion:
     passage: float = 1.0  # standard score that makes a passage of a chosen record a step of its own
     lean: float = 0.75  # how much more meaning weighs where no word is shared, in shares of its weight
     shared: float = 0.5  # share of the question from which on words need no help
+    chance: float = 0.25  # what words weigh that are too few to tell anything, beside those that bear on the question
     best: int = 6  # passages that the second round starts from; 0 leaves it out
 
 
@@ -54,15 +55,17 @@ def widen(first: Scores, top: Ints, near: Near) -> tuple[Scores, Ints]:
     return wider, np.array(list(both), dtype=np.int64)
 
 
-def told(
-    question: Question, near: Near, ranked: Ranked, keep: NDArray[np.bool_], vids: Ints, sizes: Ints
+def put_together(
+    question: Question, near: Near, ranked: Ranked, keep: NDArray[np.bool_], vids: Ints, sizes: Ints, *, told: bool
 ) -> tuple[Ranked, NDArray[np.bool_]]:
-    """Both rounds of meaning over the records at hand."""
+    """Both rounds of meaning over the records at hand; the first alone where words tell nothing."""
 
     def again(best: Ints, worth: Floats) -> tuple[Ints, Floats]:
         return look_again(question, near, vids, best, worth)
 
-    return fuse(ranked, keep, vids, sizes, of_versions(question, near, vids), near.floor, again)
+    if not told:
+        ranked = replace(ranked, value=ranked.value * DEFAULT_FUSION.chance)
+    return fuse(ranked, keep, vids, sizes, of_versions(question, near, vids), near.floor, again if told else None)
 
 
 def fuse(

@@ -51,6 +51,18 @@ class Matrix:
             found[start : start + _BLOCK] = (block @ asked) * self.scale[some] / factor
         return found
 
+    def floats(self, rows: Ints) -> Vectors:
+        """The vectors of some rows: float32[n, d]."""
+        found: Vectors = self.units[rows].astype(np.float32) * self.scale[rows, None]
+        return found
+
+    def mean(self, rows: Ints) -> Vectors:
+        """The mean vector of some rows: float32[d], zeros of none."""
+        if not len(rows):
+            return np.zeros(self.units.shape[1], np.float32)
+        middle: Vectors = self.floats(rows).mean(axis=0, dtype=np.float64).astype(np.float32)
+        return middle
+
     def nearest(self, vector: Vectors, rows: Ints, count: int) -> Ints:
         """Those of `rows` (ascending) whose signs differ least from those of a vector, at most `count`."""
         asked = signs_of(vector[None])[0]

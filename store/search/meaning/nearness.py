@@ -16,8 +16,11 @@ from .held import EXACT, NEAREST, Held, Matrix, joined, matrix_of
 from .stored import Floats, Ints, expected_best, standard, unit
 
 _FETCH = 500  # rows taken over at a time
-_SPREAD = 0.01  # differences of a cosine below it tell nothing
-MARGIN = 1.0  # by how much a passage must stand above the best of as many unrelated ones to be an answer
+_CENTRE = 1_024  # vectors whose mean is that of all
+_UNRELATED = 0.55  # deviation of a centred cosine between a question and unrelated passages, in that of the background
+_WORK = 1.3  # how much nearer must be what is to answer work to be done ("write a limerick"), which asks nothing
+_TINY = 1e-6  # a length that is none
+_LEAST, _MOST = 0.05, 0.1  # such deviations of models of use: a few texts in the background tell it roughly
 _AGAIN = 0.6  # weight of what was found first, beside the question, in the second round
 
 
@@ -36,15 +39,18 @@ class Question:
 class Near:
     """How near what may be seen is to a question: `matrix` with the `rows` of it that may be seen.
 
-    `vids` are the versions with a passage above `floor`, best first. A cosine counts by how far it stands above the
-    `background` and among what may be seen (`others`), in standard deviations: mean and deviation of each.
+    `vids` are the versions with a passage above `floor`, best first. A cosine is that of vectors less their `centre`:
+    all of a model point in much the same direction, texts of one language or one trade more so, and what they have in
+    common tells no answer. It counts in `unrelated` deviations, and by how far it stands among what may be seen
+    (`others`, mean and deviation).
     """
 
     matrix: Matrix
     rows: Ints
     vids: Ints
     floor: float
-    background: tuple[float, float]
+    centre: Vectors
+    unrelated: float
     others: tuple[float, float]
 
     @property
@@ -55,8 +61,8 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The passages of some versions, ascending: `pas` int64[n], and float64[n] each how far they stand `above` the
-    background and `among` all others."""
+    """The passages of some versions, ascending: `pas` int64[n], and float64[n] each how far they stand `above` what is
+    unrelated and `among` all others."""
 
     pas: Ints
     above: Floats
@@ -82,8 +88,9 @@ def ask(embedder: Embedder, text: str, dimensions: int, held: Held | None = None
         return Question(name, None, f"vectors: {name[:40]} failed with {type(error).__name__}")
 
 
-def look(session: Session, question: Question, where: Where, depth: int) -> Near:
-    """How near the question is to what may be seen and is asked for; at most `depth` records stand out.
+def look(session: Session, question: Question, where: Where, depth: int, *, work: bool = False) -> Near:
+    """How near the question is to what may be seen and is asked for; at most `depth` records stand out. `work` says
+    that it is none but something to be done.
 
     A process that keeps its file remembers all vectors; any other reads those that may be seen.
     """
@@ -99,22 +106,44 @@ def look(session: Session, question: Question, where: Where, depth: int) -> Near
         vids = np.sort(where.arrays(session, "visible_vids")["vid"])
         seen = in_sorted(matrix.vid, vids)
     rows = np.flatnonzero(seen)
-    background = matrix.dots(question.vector, np.flatnonzero(matrix.vid == 0))
-    floor = expected_best(len(rows) + len(background)) + MARGIN
+    background = np.flatnonzero(matrix.vid == 0)
+    floor = expected_best(len(rows) + len(background)) * (_WORK if work else 1.0)
     if not len(rows):
-        return Near(matrix, rows, rows, floor, (0.0, 1.0), (0.0, 1.0))
+        return Near(matrix, rows, rows, floor, np.zeros_like(question.vector), 1.0, (0.0, 1.0))
+    common = matrix.mean(background)
+    centre = ((matrix.mean(rows[:: -(-len(rows) // _CENTRE)]) + common) / 2).astype(np.float32)
+    unrelated = min(max(_UNRELATED * _among_each_other(matrix, background, common), _LEAST), _MOST)
     near = rows if len(rows) <= EXACT else matrix.nearest(question.vector, rows, NEAREST)
-    cosines = matrix.dots(question.vector, near)
+    cosines = centred(matrix, question.vector, centre, near)
     step = -(-len(rows) // EXACT)  # of many the mean and deviation are those of every so manieth
-    others = cosines if near is rows else matrix.dots(question.vector, rows[::step])
-    beyond = float(background.mean()), max(float(background.std()), _SPREAD)
-    above = (cosines - beyond[0]) / beyond[1]
+    others = cosines if near is rows else centred(matrix, question.vector, centre, rows[::step])
     vid = matrix.vid[near]
     first = np.flatnonzero(np.diff(vid, prepend=-1))
-    best = np.maximum.reduceat(above, first)
+    best = np.maximum.reduceat(cosines / unrelated, first)
     high = np.flatnonzero(best >= floor)
     high = high[np.lexsort((vid[first][high], -best[high]))][:depth]
-    return Near(matrix, rows, vid[first][high], floor, beyond, _spread(others))
+    return Near(matrix, rows, vid[first][high], floor, centre, unrelated, _spread(others))
+
+
+def centred(matrix: Matrix, vector: Vectors, centre: Vectors, rows: Ints) -> Floats:
+    """Cosines between a vector and some rows, all less `centre`: float64, 0 for what is the centre itself."""
+    aim = vector - centre
+    length = float(np.linalg.norm(aim.astype(np.float64)))
+    middle = matrix.dots(centre, rows)
+    # Of vectors x of length 1: |x − c|² = 1 − 2 x·c + c·c
+    whole = float(np.dot(centre.astype(np.float64), centre.astype(np.float64)))
+    lengths = np.sqrt(np.maximum(1 - 2 * middle + whole, 0)) * length
+    found = matrix.dots(vector, rows) - middle - float(np.dot(centre.astype(np.float64), aim.astype(np.float64)))
+    return np.where(lengths > _TINY, found / np.maximum(lengths, _TINY), 0.0)
+
+
+def _among_each_other(matrix: Matrix, background: Ints, common: Vectors) -> float:
+    """Deviation of the centred cosines of the background texts, two and two."""
+    texts = matrix.floats(background).astype(np.float64) - common
+    lengths = np.linalg.norm(texts, axis=1, keepdims=True)
+    texts = np.where(lengths > _TINY, texts / np.maximum(lengths, _TINY), 0.0)
+    pairs = (texts @ texts.T)[np.triu_indices(len(texts), 1)]
+    return float(pairs.std()) if len(pairs) else 0.0
 
 
 def _spread(values: Floats) -> tuple[float, float]:
@@ -136,10 +165,10 @@ def of_versions(question: Question, near: Near, vids: Ints) -> Chosen:
     """The first round for all passages of some versions."""
     assert question.vector is not None
     rows = np.flatnonzero(in_sorted(near.matrix.vid, np.sort(vids)))
-    cosines = near.matrix.dots(question.vector, rows)
+    cosines = centred(near.matrix, question.vector, near.centre, rows)
     pas, span = near.matrix.pas[rows], near.matrix.span[rows]
-    (low, deviation), (mean, spread) = near.background, near.others
-    above, among = (cosines - low) / deviation, (cosines - mean) / spread
+    mean, spread = near.others
+    above, among = cosines / near.unrelated, (cosines - mean) / spread
     return Chosen(_passages(pas, span), np.repeat(above, span), np.repeat(among, span))
 
 
@@ -182,13 +211,14 @@ def arm(
     depth: int,
     plan: dict[str, Any],
     passages: int,
+    work: bool = False,
 ) -> Near | None:
     """`look`, told in the plan: `vectors` (embedder, passages compared of how many, floor), or `degraded` with its
     reason."""
     if question.vector is None:
         plan |= {"degraded": ["vectors"], "degraded_reason": question.fault}
         return None
-    near = look(session, question, where, depth)
+    near = look(session, question, where, depth, work=work)
     plan["arms"] = [*plan["arms"], "vectors"]
     told = {"embedder": question.model, "passages": near.passages, "of": passages}
     plan["vectors"] = {**told, "floor": round(near.floor, 3)}

@@ -1,8 +1,8 @@
 """Vectors as the store keeps them: one byte a number, a few of one version in a row.
 
-Similarities are cosines. What counts is never a cosine itself, as models lie in bands of their own, but how far it
-stands, in standard deviations, above a background of fixed texts that have nothing to do with any question (is there
-an answer at all?) and above the other texts at hand (which is best?).
+Similarities are cosines. What counts is never a cosine itself, as models lie in bands of their own, but that of vectors
+less what all have in common (see nearness.py), in standard deviations: how far it stands above what unrelated texts
+have (is there an answer at all?) and above the other texts at hand (which is best?).
 """
 
 from __future__ import annotations
@@ -119,9 +119,6 @@ def standard(values: Floats) -> Floats:
 def expected_best(count: int) -> float:
     """√(2 ln n): about where the best of n unrelated passages stands, in standard deviations (Gumbel, Statistics of
     Extremes, 1958, for normal values). A fixed floor would let chance through in a large store.
-
-    Measured with multilingual-e5-small over LoCoMo (1,600 passages) and JSQuAD (450): with a margin of 0.74 the
-    floor lets through 96 % and 71 % of the questions that have an answer there and 6 % of those about something else.
     """
     return float(np.sqrt(2 * np.log(max(count, 1))))
 
