@@ -15,7 +15,7 @@ _PACK = re.compile(
     r"(?:\n(?:Budget: |Reference: |Context:|\[[0-9]{1,9}\] | )[^\n]*"
     r"|\n(?=\n(?:Reference: |Context:|\[[0-9]{1,9}\] )))*+"
 )
-_NO_MATCH = "No matching XMemo memory was found."
+NO_MATCH = "No matching XMemo memory was found."
 
 _REMOVED = (
     "system-reminder",
@@ -67,9 +67,9 @@ def strip_injected(text: str) -> tuple[str, int]:
     if "### XMemo Context" in text:
         text, removed = _PACK.subn("", text)
         count += removed
-    if _NO_MATCH in text:
-        count += text.count(_NO_MATCH)
-        text = text.replace(_NO_MATCH, "")
+    if NO_MATCH in text:
+        count += text.count(NO_MATCH)
+        text = text.replace(NO_MATCH, "")
     return text, count
 
 

@@ -99,3 +99,13 @@ def test_k10_an_identity_is_told_and_not_listed(profile: str) -> None:
         assert tool.name == "get_mcp_identity" not in [one.name for one in tools(load_profile(profile))]
         answer = tool.call(lambda: packs, {})
     assert '"agent_id":"planner"' in answer.text and '"teams":["core"]' in answer.text
+
+
+def test_k11_nothing_is_told_in_words_where_the_answer_is_a_structure() -> None:
+    """K11: an empty text reads as a failure; the structure says the same."""
+    with ContextPacks.open(":memory:", "planner", embedder="none") as packs:
+        packs.remember("The crane is yellow.")
+        tool = next(one for one in tools(load_profile("internal")) if one.name == "recall_context")
+        answer = tool.call(lambda: packs, {"query": "zebra quantum"})
+    assert answer.text == "No matching XMemo memory was found."
+    assert answer.document is not None and answer.document["budget"]["state"] == "no_match"

@@ -197,7 +197,7 @@ PACKS = {
         "[2] mem:1 fact ops/backup 2026-03-01\n Backups run nightly at two."
     ),
 }
-NOTHING = {"public": "No matching XMemo memory was found.", "internal": ""}
+NOTHING = "No matching XMemo memory was found."
 
 
 def test_every_door_tells_the_same_facts(facts: Facts) -> None:
@@ -205,7 +205,8 @@ def test_every_door_tells_the_same_facts(facts: Facts) -> None:
     # packs
     pack = facts.context("When do backups run, when do we restore?", max_items=2, max_tokens=200)
     assert pack == PACKS[facts.profile]
-    assert facts.context("zzqqy weather on Mars") == NOTHING[facts.profile]
+    bare = isinstance(facts, Library) and facts.profile == "internal"  # whoever holds the pack reads its state
+    assert facts.context("zzqqy weather on Mars") == ("" if bare else NOTHING)
     # rows
     restored = {
         "ref": "mem:2", "content": "We restore from backups once a year, in May.", "path": "ops/restore",

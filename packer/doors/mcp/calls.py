@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from context_packs.store.text.injected import NO_MATCH
+
 from ...errors import InvalidField
 from ...packing.profile import Profile
 from ...service import ContextPacks
@@ -29,7 +31,9 @@ def pack(packs: ContextPacks, profile: Profile, given: Arguments) -> Answer:
             if packs.count_tokens(compact(result_of(pack.text))) <= ANSWER_TOKENS:
                 return answer
         else:
-            answer = replace(fitting(packs, pack.text, pack_document(pack, profile.name)), ids=ids)
+            # An empty text reads as a failure to a model that sees no structures.
+            text = pack.text or (NO_MATCH if pack.budget.state == "no_match" else "")
+            answer = replace(fitting(packs, text, pack_document(pack, profile.name)), ids=ids)
             if packs.count_tokens(compact(result_of(answer.text, answer.document))) <= ANSWER_TOKENS:
                 return answer
         if pack.budget.max_tokens == 1:
