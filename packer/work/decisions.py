@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from context_packs.store.errors import InvalidField, NotFound
 from context_packs.store.records import Record, Written
 from context_packs.store.times import parse_time
+from context_packs.store.validation import unfit
 
 from ..fields import Where
 from .tasks import LATEST, Place, at_most, due_of, fields_in, in_place, told
@@ -51,8 +52,8 @@ def open_decision(
     if not context.strip():
         raise InvalidField("context: is blank: say what is to be decided", field="context")
     named = [option.strip() for option in options if option.strip()]
-    if len(named) > MAX_OPTIONS:
-        raise InvalidField(f"options: has {len(named)} entries, at most {MAX_OPTIONS}: join some", field="options")
+    if wrong := unfit(len(named), 0, MAX_OPTIONS):
+        raise InvalidField(f"options: {wrong}", field="options")
     facts: dict[str, object] = {"context": at_most("context", context.strip(), MAX_CONTEXT_CHARS), "options": named}
     if due_at is not None:
         facts["due_at"] = told(parse_time(due_at, "due_at"))
