@@ -13,7 +13,7 @@ _PACK = re.compile(
     r"### XMemo Context[ \t]*\n"
     r"Items: [0-9]{1,9}[^\n]*"
     r"(?:\n(?:Budget: |Reference: |Context:|\[[0-9]{1,9}\] | )[^\n]*"
-    r"|\n(?=\n(?:Reference: |Context:|\[[0-9]{1,9}\] )))*+"
+    r"|\n(?=\n(?:Reference: |Context:|\[[0-9]{1,9}\] )))*"  # not possessive: Python 3.11.2 then takes one line too much
 )
 NO_MATCH = "No matching XMemo memory was found."
 
