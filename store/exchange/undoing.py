@@ -54,7 +54,7 @@ def undo(session: Session, one: str, mode: str, viewer: Viewer, now: datetime, *
     made = [key for key, standing, first, _ in rows if standing and first]
     changed = [(key, before) for key, standing, first, before in rows if standing and not first]
     if not made and not changed:
-        raise NotFound(f"import: there is no import {ascii(one)[1:-1][:60]} of which anything stands", field="import")
+        raise NotFound(f"import: there is no import {ascii(one)[1:-1][:60]} left to undo", field="import")
     left = [key for key, standing, _, _ in rows if not standing]
     if not dry:
         take_back(session, made, mode, viewer, now, on_disk=on_disk)

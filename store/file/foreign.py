@@ -80,7 +80,9 @@ def refuse_foreign(path: str) -> None:
         if len(head) < HEADERS:
             raise StoreDamaged("the store cannot be read: the file was cut off; restore it from a backup or an export")
         return
-    raise StoreDamaged(f"the file is not a DuckDB file, not a store: {ANOTHER}; a damaged store may yield to `salvage`")
+    raise StoreDamaged(
+        f"the file is not a DuckDB file, so it is not a store: {ANOTHER}; a damaged store may yield to `salvage`"
+    )
 
 
 def kind_of_file(head: bytes) -> str:

@@ -112,5 +112,5 @@ def embedder(name: str, *, hosts: Collection[str] = (), key: str = "") -> Embedd
     try:
         return EMBEDDERS[name]()
     except ImportError as error:
-        message = f"embedder: {name} is not installed; install the extra: pip install 'context-packs[semantic]'"
+        message = f"embedder: {name} is not installed; install context-packs with its extra [semantic]"
         raise InvalidField(message, field="embedder") from error

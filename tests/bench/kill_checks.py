@@ -287,7 +287,7 @@ def _whole(operation: str, target: Path, before: Told) -> list[str]:
         else:
             held = lines(target, AGENT)
     except StoreError as error:
-        return [f"the target of {operation} can not be read: {error}"]
+        return [f"the target of {operation} cannot be read: {error}"]
     wrong = [] if held == before else [f"the target of {operation} holds something else"]
     return wrong + ((doctor(target) or []) if operation == "backup" else [])
 

@@ -91,7 +91,7 @@ def write_foreign_files(folder: Path) -> dict[str, str]:
         "text.duckdb": "the file is text, not a store: name another path",
         "word.duckdb": "the file is text, not a store: name another path",
         "empty.duckdb": "the file is empty, not a store: remove it or name another path",
-        "zeros.duckdb": "the file is not a DuckDB file, not a store: name another path",
+        "zeros.duckdb": "the file is not a DuckDB file, so it is not a store: name another path",
         "short.duckdb": "the store cannot be read: the file was cut off",
     }
 

@@ -63,7 +63,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 def test_a_name_whose_package_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for by name, a model that is not installed is an error and not silence."""
     monkeypatch.setitem(EMBEDDERS, "absent", absent)
-    with pytest.raises(InvalidField, match=r"^embedder: absent is not installed; install the extra: ") as caught:
+    with pytest.raises(InvalidField, match=r"^embedder: absent is not installed; install context-packs with") as caught:
         embedder("absent")
     assert isinstance(caught.value.__cause__, ImportError)
 

@@ -69,7 +69,7 @@ GOOD: dict[str, tuple[str, bytes]] = {
     "claude-code": ("z.jsonl", json.dumps({"type": "user", "sessionId": "z", "message": {"content": "good"}}).encode()),
 }
 BAD: dict[str, tuple[str, bytes, str]] = {
-    "gz": ("a.jsonl.gz", gzip.compress(b'{"content": "x"}\n' * 5000)[:-30], "can not be read"),
+    "gz": ("a.jsonl.gz", gzip.compress(b'{"content": "x"}\n' * 5000)[:-30], "cannot be read"),
     "html": ("a.json", b"<!DOCTYPE html><html><body>Sign in</body></html>", "is not JSON"),
     "gbk": ("a.jsonl", '{"speaker": "A", "text": "今天我们讨论窑炉的温度"}\n'.encode("gbk"), "is not UTF-8"),
     "note": ("a.md", "今天我们讨论窑炉的温度".encode("gbk"), "is not UTF-8"),

@@ -79,7 +79,7 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
     """A compressed file that ends early raises an error that names it."""
     source = tmp_path / "half.jsonl.gz"
     source.write_bytes(gzip.compress(b'{"content": "a"}\n' * 10_000)[:-20])
-    with pytest.raises(InvalidField, match=r"^half\.jsonl\.gz: can not be read \(the compressed data ends early"):
+    with pytest.raises(InvalidField, match=r"^half\.jsonl\.gz: cannot be read \(the compressed data ends early"):
         records("jsonl", source)
 
 

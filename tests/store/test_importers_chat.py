@@ -112,7 +112,7 @@ def test_what_is_no_turn_is_skipped_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_damaged_document_is_named(tmp_path: Path) -> None:
-    """A JSON document that can not be read as a whole raises an error that names it."""
+    """A JSON document that cannot be read as a whole raises an error that names it."""
     with pytest.raises(InvalidField, match=r"^export\.json: is not JSON; give one JSON document") as error:
         of_lines(tmp_path, '[{"text": "a"},', name="export.json")
     assert error.value.field == "file"

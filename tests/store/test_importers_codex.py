@@ -130,7 +130,7 @@ def test_a_folder_of_sessions_again_and_grown(tmp_path: Path) -> None:
             done = [
                 one for batch in packs.import_file("codex", tmp_path, options=options, report=report) for one in batch
             ]
-            assert (report.failed, report.skipped["file that is no session"]) == ({}, 1)
+            assert (report.failed, report.skipped["file that is not a session"]) == ({}, 1)
             return sum(one.created for one in done), sum(one.updated for one in done), len(done)
 
         assert counts() == (1, 0, 1)

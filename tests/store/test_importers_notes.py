@@ -85,4 +85,6 @@ def test_memories_of_claude_code_are_notes_of_their_project(tmp_path: Path) -> N
         assert (glaze["path"], glaze["title"]) == ("memory/-home-mika-kiln/glaze.md", "glaze")
         assert (glaze["type"], glaze["scope"]) == ("feedback", "project:/home/mika/kiln")
         assert glaze["content"] == "name: glaze\ndescription: ash only\n\nNever celadon."
-        assert report.skipped == ({"note that is no memory": 1} if source in (project, tmp_path / "projects") else {})
+        assert report.skipped == (
+            {"note that is not a memory": 1} if source in (project, tmp_path / "projects") else {}
+        )

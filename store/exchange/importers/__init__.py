@@ -89,7 +89,7 @@ def read(
     if not there:
         raise InvalidField(f"{source.name!r}: there is no such file or folder; check the path", field="file")
     if not fit:
-        raise InvalidField(f"{source.name!r}: is no regular file or folder; write it to a file first", field="file")
+        raise InvalidField(f"{source.name!r}: is not a regular file or folder; write it to a file first", field="file")
     options, report = options or ImportOptions(), report or ImportReport()
     found = _given_out(importer(source, options, report), format, source, options, report)
     if not marks:

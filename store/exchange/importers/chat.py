@@ -134,7 +134,7 @@ def _walk(
         if isinstance(value, list):
             stack.extend((one, around, depth) for one in reversed(value))
         elif not isinstance(value, dict):
-            report.skip("value that is no turn")
+            report.skip("value that is not a turn")
         elif depth < 8 and (inner := _inner(value, around)):
             stack.extend((one, given, depth + 1) for one, given in reversed(inner))
         else:

@@ -37,7 +37,7 @@ def read_codex(source: Path, options: ImportOptions, report: ImportReport) -> It
     found = files(source, (".jsonl", ".json"), report, options)
     rollouts = [pair for pair in found if pair[0].name.startswith("rollout-")]
     if source.is_dir() and rollouts and len(rollouts) < len(found):
-        report.skip("file that is no session", len(found) - len(rollouts))
+        report.skip("file that is not a session", len(found) - len(rollouts))
     sessions: dict[str, Session] = {}
     for path, name in rollouts or found:
         with report.reading(source, name):

@@ -36,7 +36,7 @@ def form_of(path: Path) -> tuple[str | None, str]:
         with path.open("rb") as stream:
             start = stream.read(4096)
     except OSError:
-        return None, "a file that can not be read"
+        return None, "a file that cannot be read"
     if not start.strip():
         return None, EMPTY
     if start.startswith(_SQLITE):

@@ -52,7 +52,7 @@ def _record(raw: bytes, where: str, options: ImportOptions, report: ImportReport
     for name in record:
         if name not in LineIn.model_fields:
             known = ", ".join(RecordIn.model_fields)
-            raise InvalidField(f"{where}: {name[:60]!r} is not a field of a record; known are {known}", field=name)
+            raise InvalidField(f"{where}: {name[:60]!r} is not a field of a record; known fields: {known}", field=name)
     try:
         if LINE_FIELDS & record.keys():
             check_line(record)
@@ -76,4 +76,4 @@ def _link(line: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

@@ -82,7 +82,7 @@ def read_claude_memory(source: Path, options: ImportOptions, report: ImportRepor
         parts = path.resolve().parts
         at = max((at for at, part in enumerate(parts[:-1]) if part in _MEMORIES), default=len(parts) - 1)
         if source.is_dir() and path.name != "CLAUDE.md" and at == len(parts) - 1:
-            report.skip("note that is no memory")
+            report.skip("note that is not a memory")
             continue
         project, rest = label(parts[at - 1]), "/".join(parts[at + 1 :]) or path.name
         with report.reading(source, name):

@@ -85,7 +85,7 @@ def unreadable(path: Path, error: Exception) -> InvalidField:
         else "the compressed data ends early or is damaged"
     )
     way = "make it and its folder readable" if isinstance(error, PermissionError) else "repair it or leave it out"
-    return InvalidField(f"{shown(path)}: can not be read ({why}); {way}", field="file")
+    return InvalidField(f"{shown(path)}: cannot be read ({why}); {way}", field="file")
 
 
 def untold(path: Path) -> InvalidField:

@@ -69,7 +69,7 @@ class Filtered(Body):
     exclude_ids: list[str] | None = None
     exclude_contents: list[str] | None = None
     hops: Annotated[int, Field(ge=0, le=MAX_HOPS)] | None = None
-    include_knowledge: Annotated[bool | None, Field(description="taken and without effect: all is one memory")] = None
+    include_knowledge: Annotated[bool | None, Field(description="accepted; has no effect: all is one memory")] = None
     explain: Annotated[bool | None, Field(description="taken; the plan is part of every answer with packs")] = None
 
 

@@ -138,7 +138,7 @@ def audit_events(
 @router.get("/v1/audit/consolidation", response_model=ConsolidationOut)
 def audit_consolidation(
     caller: Administers,
-    action_type: Annotated[str | None, Query(description="taken and without effect: nothing is merged")] = None,
+    action_type: Annotated[str | None, Query(description="accepted; has no effect: nothing is merged")] = None,
     since: str | None = None,
     until: str | None = None,
     limit: Limit = 100,

@@ -217,7 +217,7 @@ class PatchIn(Body):
     expires_at: Annotated[str | None, Field(description="RFC 3339, or null: for good")] = None
     merge_metadata: Annotated[bool | None, Field(description="false: metadata and source take the place")] = None
     merge_provenance: Annotated[bool | None, Field(description="the same as merge_metadata")] = None
-    detect_conflicts: Annotated[bool | None, Field(description="taken and without effect")] = None
+    detect_conflicts: Annotated[bool | None, Field(description="accepted; has no effect")] = None
     idempotency_key: Key = None
 
 
@@ -239,7 +239,7 @@ def explain(
     bucket: str | None = None,
     scope: str | None = None,
     team_id: str | None = None,
-    include_embedding: Annotated[bool, Query(description="vectors are never told")] = False,
+    include_embedding: Annotated[bool, Query(description="vectors are never returned")] = False,
 ) -> Response:
     """One record, whole, and why it is there."""
     assert_team(caller, team_id)
